@@ -1,0 +1,2 @@
+//! The `tff` command.
+fn main() {}
