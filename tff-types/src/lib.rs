@@ -49,3 +49,7 @@ pub use ty::{
     TensorType, Type, TypeKind,
 };
 pub use unify::{Bindings, TemplateError, Use};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -200,7 +200,7 @@ impl Type {
     }
 
     /// The concrete function type that this template, a function type, stands for where it is
-    /// called with an argument of this type.
+    /// called with an argument of this type. The argument is assignable to its parameter.
     ///
     /// ```
     /// use tff_types::Type;

@@ -19,7 +19,7 @@ fn check(runs: u64, mut check: impl FnMut(&mut Unstructured<'_>) -> arbitrary::R
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             mixed ^ (mixed >> 31)
         };
-        let bytes: Vec<u8> = (0..512).flat_map(|_| word().to_le_bytes()).collect();
+        let bytes: Vec<u8> = (0..128).flat_map(|_| word().to_le_bytes()).collect();
         check(&mut Unstructured::new(&bytes)).unwrap();
     }
 }
