@@ -21,10 +21,7 @@ pub use decode::{DecodeError, Limits, MAX_DEPTH, decode};
 /// Well-known messages of protobuf itself.
 pub mod google {
     /// The package `google.protobuf`.
-    #[allow(
-        missing_docs,
-        reason = "the upstream comments hold code that rustdoc would run"
-    )]
+    #[allow(missing_docs, reason = "the upstream comments hold code that rustdoc would run")]
     pub mod protobuf {
         include!("generated/google.protobuf.rs");
     }
@@ -41,10 +38,7 @@ pub mod tensorflow {
 }
 
 /// The package `xla`: as much of a module as is read.
-#[allow(
-    missing_docs,
-    reason = "generated; the fields are XLA's and documented there"
-)]
+#[allow(missing_docs, reason = "generated; the fields are XLA's and documented there")]
 pub mod xla {
     include!("generated/xla.rs");
 }
@@ -53,11 +47,7 @@ pub mod xla {
 mod tensorflow_federated {
     /// The package `tensorflow_federated.v0`: computations, types, values and
     /// the service that runs them.
-    #[allow(
-        clippy::large_enum_variant,
-        unused_qualifications,
-        reason = "generated"
-    )]
+    #[allow(clippy::large_enum_variant, unused_qualifications, reason = "generated")]
     pub mod v0 {
         include!("generated/tensorflow_federated.v0.rs");
     }

@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use prost_types::FileDescriptorSet;
 
 /// Only what the compiler must see; imports follow.
-const ROOTS: [&str; 3] = [
-    "tensorflow_federated/proto/v0/executor.proto",
-    "tensorflow/core/protobuf/config.proto",
-    "xla/service/hlo.proto",
-];
+const ROOTS: [&str; 3] =
+    ["tensorflow_federated/proto/v0/executor.proto", "tensorflow/core/protobuf/config.proto", "xla/service/hlo.proto"];
 
 fn path_of(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
@@ -25,9 +22,7 @@ fn compile() -> FileDescriptorSet {
 
 fn generate(descriptors: FileDescriptorSet, out_dir: &Path) {
     let mut config = tonic_prost_build::Config::new();
-    config
-        .enable_type_names()
-        .type_name_domain(["."], "type.googleapis.com");
+    config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
     let service = r#"#[cfg(feature = "service")]"#;
     tonic_prost_build::configure()
         .out_dir(out_dir)
@@ -75,9 +70,6 @@ fn committed_code_is_up_to_date() {
         fresh.keys()
     );
     for (name, text) in &fresh {
-        assert!(
-            committed[name] == *text,
-            "{name} is out of date; run with UPDATE=1"
-        );
+        assert!(committed[name] == *text, "{name} is out of date; run with UPDATE=1");
     }
 }
