@@ -33,7 +33,6 @@ pub mod google {
 /// The package `tensorflow`: graphs and the options of sessions.
 #[allow(
     missing_docs,
-    clippy::large_enum_variant,
     reason = "generated; the fields are TensorFlow's and documented there"
 )]
 pub mod tensorflow {
@@ -53,11 +52,7 @@ pub mod xla {
 mod tensorflow_federated {
     /// The package `tensorflow_federated.v0`: computations, types, values and
     /// the service that runs them.
-    #[allow(
-        clippy::large_enum_variant,
-        unused_qualifications,
-        reason = "generated"
-    )]
+    #[allow(unused_qualifications, reason = "generated")]
     pub mod v0 {
         include!("generated/tensorflow_federated.v0.rs");
     }
