@@ -308,8 +308,48 @@ pub(crate) fn is_untyped(ty: &Type) -> bool {
     matches!(ty.kind(), TypeKind::Abstract(abstract_type) if &*abstract_type.label == UNTYPED)
 }
 
-/// Whether a value of type `source` may be used where `target` is expected; what is not known to
-/// be wrong counts as right.
+/// Whether a value of type `source` may be used where `target` is expected. What is [`UNTYPED`]
+/// may be used anywhere: it is looked at when it is computed.
 pub(crate) fn is_assignable(target: &Type, source: &Type) -> bool {
-    target == source
+    if is_untyped(target) || is_untyped(source) {
+        return true;
+    }
+    match (target.kind(), source.kind()) {
+        (TypeKind::Tensor(target), TypeKind::Tensor(source)) => {
+            target.dtype == source.dtype
+                && match (target.shape.dims(), source.shape.dims()) {
+                    (None, _) => true,
+                    (Some(_), None) => false,
+                    (Some(target), Some(source)) => {
+                        target.len() == source.len()
+                            && target.iter().zip(source).all(|(target, source)| target.is_none() || target == source)
+                    }
+                }
+        }
+        (TypeKind::Struct(target), TypeKind::Struct(source)) => {
+            target.len() == source.len()
+                && target.elements().iter().zip(source.elements()).all(|(target, source)| {
+                    (source.name.is_none() || source.name == target.name) && is_assignable(&target.ty, &source.ty)
+                })
+        }
+        (TypeKind::Sequence(target), TypeKind::Sequence(source)) => is_assignable(&target.element, &source.element),
+        (TypeKind::Function(target), TypeKind::Function(source)) => {
+            (match (&target.parameter, &source.parameter) {
+                (None, None) => true,
+                (Some(target), Some(source)) => is_assignable(source, target),
+                _ => false,
+            }) && is_assignable(&target.result, &source.result)
+        }
+        (TypeKind::Federated(target), TypeKind::Federated(source)) => {
+            target.placement == source.placement
+                && (!target.all_equal || source.all_equal)
+                && is_assignable(&target.member, &source.member)
+        }
+        _ => target == source,
+    }
+}
+
+/// Whether each of the types may be used where the other is expected.
+pub(crate) fn is_equivalent(left: &Type, right: &Type) -> bool {
+    left == right || (is_assignable(left, right) && is_assignable(right, left))
 }

@@ -288,7 +288,7 @@ fn children_of(kind: &CompKind) -> impl DoubleEndedIterator<Item = &Comp> {
 /// Prints the compact form and the type.
 impl fmt::Debug for Comp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Comp({}: {})", self.kind_name(), self.ty())
+        write!(f, "Comp({self}: {})", self.ty())
     }
 }
 

@@ -28,7 +28,7 @@ fn compact(comp: &Comp, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 if let Some(name) = &element.name {
                     write!(f, "{name}=")?;
                 }
-                element.value.fmt(f)?;
+                write!(f, "{}", element.value)?;
             }
             f.write_str(">")
         }
@@ -52,7 +52,7 @@ fn compact(comp: &Comp, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         CompKind::Intrinsic(intrinsic) => f.write_str(&intrinsic.uri),
         CompKind::Data(_) => write!(f, "data#{}", comp.checksum()),
-        CompKind::Placement(placement) => placement.fmt(f),
+        CompKind::Placement(placement) => f.write_str(placement.name()),
         CompKind::Literal(literal) => crate::literal::numpy(&literal.array, f),
         CompKind::CompiledComputation(_) => write!(f, "comp#{}", comp.checksum()),
     }

@@ -1,15 +1,18 @@
 //! The computations of TensorFlow Federated as a typed tree.
 //!
 //! A [`Comp`] is the seed's `Computation` message as an immutable, shared tree: every node knows
-//! its type. Build one with the checked constructors.
+//! its type. Build one with the checked constructors, read one with [`Comp::from_proto`], print
+//! it with `to_string()`.
 
 mod array;
 mod build;
 mod comp;
 mod diag;
+mod display;
 mod literal;
 mod opaque;
 mod path;
+mod proto;
 mod visit;
 
 pub use array::{Array, ArrayError, Scalar};
@@ -22,3 +25,4 @@ pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
 };
 pub use path::{CompPath, CompStep};
+pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
