@@ -1,1 +1,5 @@
-//! Placeholder for the crate's documentation.
+//! The computations of TensorFlow Federated as a typed tree.
+
+mod array;
+
+pub use array::{Array, ArrayError, Scalar};

@@ -1,1 +1,56 @@
-//! Placeholder for the crate's documentation.
+//! The messages that federated computations, their types and their values are
+//! exchanged in.
+//!
+//! Everything in [`v0`], [`tensorflow`], [`xla`] and [`google`] is generated
+//! from the sources in `proto/`. The bytes are those of the reference
+//! implementation, versions 0.80 to 0.87, and of TensorFlow; encoding is
+//! deterministic. `bytes` fields share the buffer they were decoded from.
+//!
+//! This crate knows no rule about what a message means. It adds what any
+//! reader of messages needs: [`decode()`] with limits and typed errors, and
+//! typed packing of [`Any`](google::protobuf::Any).
+//!
+//! The feature `service` adds the gRPC client and server of `ExecutorGroup`.
+
+mod any;
+mod decode;
+
+pub use any::AnyError;
+pub use decode::{DecodeError, Limits, MAX_DEPTH, decode};
+
+/// Well-known messages of protobuf itself.
+pub mod google {
+    /// The package `google.protobuf`.
+    #[allow(missing_docs, reason = "the upstream comments hold code that rustdoc would run")]
+    pub mod protobuf {
+        include!("generated/google.protobuf.rs");
+    }
+}
+
+/// The package `tensorflow`: graphs and the options of sessions.
+#[allow(
+    missing_docs,
+    clippy::large_enum_variant,
+    reason = "generated; the fields are TensorFlow's and documented there"
+)]
+pub mod tensorflow {
+    include!("generated/tensorflow.rs");
+}
+
+/// The package `xla`: as much of a module as is read.
+#[allow(missing_docs, reason = "generated; the fields are XLA's and documented there")]
+pub mod xla {
+    include!("generated/xla.rs");
+}
+
+// Generated paths count the parts of a package, so the module keeps its place.
+mod tensorflow_federated {
+    /// The package `tensorflow_federated.v0`: computations, types, values and
+    /// the service that runs them.
+    #[allow(clippy::large_enum_variant, unused_qualifications, reason = "generated")]
+    pub mod v0 {
+        include!("generated/tensorflow_federated.v0.rs");
+    }
+}
+
+pub use tensorflow_federated::v0;

@@ -1,1 +1,34 @@
-//! Placeholder for the crate's documentation.
+//! The types of federated computations.
+//!
+//! A [`Type`] is the seed's `Type` message as an immutable, shared tree: tensors, structs,
+//! sequences, functions, abstract types, placements and federated types. It is cheap to clone,
+//! always well formed (its constructors hold the nesting rules of the seed) and bounded in depth
+//! and size, so that whoever walks it may recurse.
+//!
+//! ```
+//! use tff_types::{DType, Type};
+//!
+//! # fn main() -> Result<(), tff_types::TypeError> {
+//! let member = Type::structure([(Some("x"), Type::scalar(DType::Int32))])?;
+//! assert_eq!(Type::at_clients(member)?.to_string(), "{<x=int32>}@CLIENTS");
+//! # Ok(())
+//! # }
+//! ```
+
+mod display;
+mod dtype;
+mod error;
+mod path;
+mod placement;
+mod shape;
+mod ty;
+
+pub use dtype::{DType, UnknownDType};
+pub use error::{NestingProblem, TypeError};
+pub use path::{Path, Step};
+pub use placement::{Placement, PlacementSpec, UnknownPlacement};
+pub use shape::{Dim, Shape};
+pub use ty::{
+    AbstractType, Element, FederatedType, FunctionType, MAX_DEPTH, MAX_SIZE, PlacementType, SequenceType, StructType,
+    TensorType, Type, TypeKind,
+};

@@ -1,0 +1,75 @@
+//! The committed code is what the generator makes of `proto/` today.
+//!
+//! `UPDATE=1 cargo test -p tff-proto --test generated` writes it anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prost_types::FileDescriptorSet;
+
+/// Only what the compiler must see; imports follow.
+const ROOTS: [&str; 3] =
+    ["tensorflow_federated/proto/v0/executor.proto", "tensorflow/core/protobuf/config.proto", "xla/service/hlo.proto"];
+
+fn path_of(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+}
+
+fn compile() -> FileDescriptorSet {
+    protox::compile(ROOTS, [path_of("../proto")]).unwrap()
+}
+
+fn generate(descriptors: FileDescriptorSet, out_dir: &Path) {
+    let mut config = tonic_prost_build::Config::new();
+    config.enable_type_names().type_name_domain(["."], "type.googleapis.com");
+    let service = r#"#[cfg(feature = "service")]"#;
+    tonic_prost_build::configure()
+        .out_dir(out_dir)
+        .bytes(".")
+        .btree_map(".")
+        .compile_well_known_types(true)
+        // Its comments hold code in other languages, which rustdoc would run.
+        .disable_comments([".google.protobuf"])
+        .client_mod_attribute(".", service)
+        .server_mod_attribute(".", service)
+        .emit_rerun_if_changed(false)
+        .compile_fds_with_config(descriptors, config)
+        .unwrap();
+}
+
+fn read_all(dir: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read_to_string(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn committed_code_is_up_to_date() {
+    let dir = tempfile::tempdir().unwrap();
+    generate(compile(), dir.path());
+    let fresh = read_all(dir.path());
+    let committed_dir = path_of("src/generated");
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        for name in read_all(&committed_dir).keys() {
+            fs::remove_file(committed_dir.join(name)).unwrap();
+        }
+        for (name, text) in &fresh {
+            fs::write(committed_dir.join(name), text).unwrap();
+        }
+    }
+    let committed = read_all(&committed_dir);
+    assert!(
+        committed.keys().eq(fresh.keys()),
+        "other files than the generator makes: {:?}, not {:?}; run with UPDATE=1",
+        committed.keys(),
+        fresh.keys()
+    );
+    for (name, text) in &fresh {
+        assert!(committed[name] == *text, "{name} is out of date; run with UPDATE=1");
+    }
+}

@@ -1,0 +1,82 @@
+//! Where in a type (or in a value of that type) something is.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One step from a type to a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The element of a struct at this position, with its name if it has one.
+    Element(usize, Option<Arc<str>>),
+    /// The element type of a sequence.
+    SequenceElement,
+    /// The member of a federated type.
+    Member,
+    /// The parameter of a function.
+    Parameter,
+    /// The result of a function.
+    Result,
+    /// One of the values of a sequence or of a federated value.
+    Index(usize),
+}
+
+/// A path from the root of a type to a part of it; prints as `.client_data[3].x`.
+///
+/// Sequence elements print as `[]`, members as `@`, parameters and results as `(parameter)` and
+/// `(result)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Path(Vec<Step>);
+
+impl Path {
+    /// The root.
+    #[must_use]
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The steps from the root.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Appends a step.
+    pub fn push(&mut self, step: Step) {
+        self.0.push(step);
+    }
+
+    /// Takes the last step back.
+    pub fn pop(&mut self) -> Option<Step> {
+        self.0.pop()
+    }
+
+    /// This path with one more step.
+    #[must_use]
+    pub fn join(&self, step: Step) -> Self {
+        let mut path = self.clone();
+        path.push(step);
+        path
+    }
+}
+
+impl FromIterator<Step> for Path {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+        Self(steps.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.0 {
+            match step {
+                Step::Element(_, Some(name)) => write!(f, ".{name}")?,
+                Step::Element(index, None) | Step::Index(index) => write!(f, "[{index}]")?,
+                Step::SequenceElement => f.write_str("[]")?,
+                Step::Member => f.write_str("@")?,
+                Step::Parameter => f.write_str("(parameter)")?,
+                Step::Result => f.write_str("(result)")?,
+            }
+        }
+        Ok(())
+    }
+}
