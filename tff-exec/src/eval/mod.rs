@@ -1,0 +1,5 @@
+//! The evaluator.
+
+/// A function value.
+#[derive(Clone, Debug)]
+pub struct Function {}
