@@ -273,7 +273,6 @@ impl Decoder {
 
     fn data_content(&self, proto: &pb::Data) -> Result<DataContent, CompDecodeError> {
         use pb::data::Data as Content;
-        #[expect(deprecated, reason = "what the seed deprecates is still read")]
         match proto.data.as_ref().ok_or_else(|| self.missing("content"))? {
             Content::Uri(uri) => Ok(DataContent::Uri(uri.as_str().into())),
             Content::Content(any) => Ok(DataContent::Any(opaque::any(any))),

@@ -119,7 +119,6 @@ impl Encoder {
 
 fn data_to_proto(content: &DataContent) -> pb::Data {
     use pb::data::Data as Content;
-    #[expect(deprecated, reason = "what the seed deprecates is still written back")]
     let content = match content {
         DataContent::Uri(uri) => Content::Uri(uri.as_ref().to_owned()),
         DataContent::Any(any) => Content::Content(opaque::any_to_proto(any)),
