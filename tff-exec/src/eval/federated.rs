@@ -118,8 +118,9 @@ pub(super) fn aggregate(ctx: &Context<'_>, argument: &Value) -> Result<Value, Ex
     for client_idx in 0..n_clients {
         let Some(member) = members.get(client_idx) else { break };
         let pair = Value::structure([accumulator, member.clone()]);
-        accumulator =
-            ctx.apply(accumulate, Some(pair)).map_err(|error| error.at(format!("accumulate of client {client_idx}")))?;
+        accumulator = ctx
+            .apply(accumulate, Some(pair))
+            .map_err(|error| error.at(format!("accumulate of client {client_idx}")))?;
     }
     let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at("report"))?;
     Ok(Value::at_server(report))

@@ -1,6 +1,6 @@
 //! Running code: frames, closures, calls.
 
-use super::code::{Code, LambdaCode};
+use super::code::{Code, LambdaCode, compile};
 use super::intrinsic::Intrinsic;
 use super::{federated, sequences};
 use crate::executor::Runtime;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tff_ir::CompiledComputation;
+use tff_ir::{Comp, CompiledComputation};
 use tff_types::{FunctionType, Type};
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
@@ -52,6 +52,19 @@ impl Compiled {
 }
 
 impl Function {
+    /// The function that a closed computation denotes.
+    ///
+    /// # Errors
+    /// As for preparing it; [`ExecError::Mismatch`] where it is no lambda, intrinsic or compiled
+    /// computation: anything else would have to be run to know.
+    pub(crate) fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
+        match compile(comp)? {
+            (Code::Constant(Value::Function(function)), _) => Ok(function),
+            (Code::Lambda(lambda), _) if lambda.captures.is_empty() => Ok(Self(Kind::Closure(lambda, Arc::from([])))),
+            _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
+        }
+    }
+
     pub(crate) fn intrinsic(intrinsic: Intrinsic, ty: &Type) -> Self {
         Self(Kind::Intrinsic(intrinsic, ty.clone()))
     }

@@ -21,10 +21,8 @@ pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Valu
         ctx.apply(function, Some(element.clone())).map_err(|error| error.at(format!("element {index}")))
     });
     let mapped: Arc<[Value]> = mapped.collect::<Result<_, _>>()?;
-    let declared = ty
-        .as_function()
-        .and_then(|function| function.result.as_sequence())
-        .map(|sequence| sequence.element.clone());
+    let declared =
+        ty.as_function().and_then(|function| function.result.as_sequence()).map(|sequence| sequence.element.clone());
     let derived = || match function {
         Value::Function(function) => function.result_type().cloned(),
         _ => None,
