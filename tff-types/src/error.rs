@@ -2,6 +2,7 @@
 
 use crate::{Path, Type};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a type cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,12 +15,9 @@ pub enum TypeError {
         /// Everything that is not allowed inside, in order of occurrence.
         problems: Vec<NestingProblem>,
     },
-    /// Two elements of a struct have the same name.
-    #[error("duplicate struct element name `{0}`")]
-    DuplicateName(String),
-    /// An element of a struct has the empty string as its name.
-    #[error("struct element {0} has an empty name")]
-    EmptyName(usize),
+    /// Elements of a struct have the same name, or an empty one.
+    #[error("{}", NameProblems(.0))]
+    Names(Vec<NameProblem>),
     /// The type would be nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH).
     #[error("the type is nested deeper than {} levels", crate::MAX_DEPTH)]
     TooDeep,
@@ -35,6 +33,42 @@ pub struct NestingProblem {
     pub path: Path,
     /// The part.
     pub found: Type,
+}
+
+/// A name that an element of a struct must not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameProblem {
+    /// An earlier element has it too.
+    Duplicate {
+        /// The name.
+        name: Arc<str>,
+        /// The position of the first element of that name.
+        first: usize,
+        /// The position of this element.
+        index: usize,
+    },
+    /// It is empty.
+    Empty {
+        /// The position of the element.
+        index: usize,
+    },
+}
+
+struct NameProblems<'a>(&'a [NameProblem]);
+
+impl fmt::Display for NameProblems<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.0.iter().enumerate() {
+            f.write_str(if position == 0 { "" } else { ", " })?;
+            match problem {
+                NameProblem::Duplicate { name, first, index } => {
+                    write!(f, "duplicate struct element name `{name}` at positions {first} and {index}")?;
+                }
+                NameProblem::Empty { index } => write!(f, "struct element {index} has an empty name")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Problems<'a>(&'a [NestingProblem]);

@@ -20,13 +20,15 @@ mod dtype;
 mod error;
 mod path;
 mod placement;
+mod proto;
 mod shape;
 mod ty;
 
 pub use dtype::{DType, UnknownDType};
-pub use error::{NestingProblem, TypeError};
+pub use error::{NameProblem, NestingProblem, TypeError};
 pub use path::{Path, Step};
 pub use placement::{Placement, PlacementSpec, UnknownPlacement};
+pub use proto::{TypeDecodeError, TypeDecodeProblem, TypeEncodeError};
 pub use shape::{Dim, Shape};
 pub use ty::{
     AbstractType, Element, FederatedType, FunctionType, MAX_DEPTH, MAX_SIZE, PlacementType, SequenceType, StructType,

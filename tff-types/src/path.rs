@@ -45,6 +45,11 @@ impl Path {
         self.0.push(step);
     }
 
+    /// Puts a step before the first, for errors that find their path on the way up.
+    pub(crate) fn prepend(&mut self, step: Step) {
+        self.0.insert(0, step);
+    }
+
     /// Takes the last step back.
     pub fn pop(&mut self) -> Option<Step> {
         self.0.pop()

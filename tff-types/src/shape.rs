@@ -35,6 +35,21 @@ impl Shape {
         Self::new(dims.into_iter().map(Some))
     }
 
+    /// The shape that the wire describes as these dimensions: every negative one is unknown, and
+    /// all are ignored where the rank is.
+    #[must_use]
+    pub fn from_wire(dims: &[i64], unknown_rank: bool) -> Self {
+        if unknown_rank { Self::unknown_rank() } else { Self::new(dims.iter().map(|&dim| u64::try_from(dim).ok())) }
+    }
+
+    /// The dimensions as the wire has them, -1 where unknown, and whether the rank is unknown;
+    /// there are no dimensions then.
+    #[must_use]
+    pub fn to_wire(&self) -> (Vec<i64>, bool) {
+        let wire = |dim: &Dim| dim.and_then(|size| i64::try_from(size).ok()).unwrap_or(-1);
+        (self.dims().unwrap_or_default().iter().map(wire).collect(), self.dims().is_none())
+    }
+
     /// The dimensions; `None` where the rank is unknown.
     #[must_use]
     pub fn dims(&self) -> Option<&[Dim]> {

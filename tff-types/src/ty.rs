@@ -1,7 +1,7 @@
 //! The type tree: the seed's `Type` and the invariants its constructors hold.
 
-use crate::{DType, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
-use std::collections::HashSet;
+use crate::{DType, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub struct Type(Arc<Node>);
 struct Node {
     kind: TypeKind,
     depth: u32,
+    wire_depth: u32,
     size: u32,
     contains: Contains,
 }
@@ -175,7 +176,7 @@ impl Type {
     /// A tensor type.
     #[must_use]
     pub fn tensor(dtype: DType, shape: Shape) -> Self {
-        Self::leaf(TypeKind::Tensor(TensorType { dtype, shape }), Contains::default())
+        Self::above(TypeKind::Tensor(TensorType { dtype, shape }))
     }
 
     /// The type of a scalar.
@@ -186,39 +187,32 @@ impl Type {
 
     /// An abstract type.
     pub fn abstract_type(label: impl Into<Arc<str>>) -> Self {
-        let contains = Contains { abstract_: true, ..Contains::default() };
-        Self::leaf(TypeKind::Abstract(AbstractType { label: label.into() }), contains)
+        Self::above(TypeKind::Abstract(AbstractType { label: label.into() }))
     }
 
     /// The type of placements.
     #[must_use]
     pub fn placement() -> Self {
-        Self::leaf(TypeKind::Placement(PlacementType { instance_label: None }), Contains::default())
+        Self::above(TypeKind::Placement(PlacementType { instance_label: None }))
     }
 
     /// The type of placements, annotated with the label that federated types refer to.
     pub fn labelled_placement(label: impl Into<Arc<str>>) -> Self {
-        Self::leaf(TypeKind::Placement(PlacementType { instance_label: Some(label.into()) }), Contains::default())
+        Self::above(TypeKind::Placement(PlacementType { instance_label: Some(label.into()) }))
     }
 
     /// A struct of named and unnamed elements.
     ///
     /// # Errors
-    /// [`TypeError::DuplicateName`], [`TypeError::EmptyName`], and the bounds.
+    /// [`TypeError::Names`] with every duplicate and every empty name, and the bounds.
     pub fn structure<N: Into<Arc<str>>>(
         elements: impl IntoIterator<Item = (Option<N>, Self)>,
     ) -> Result<Self, TypeError> {
         let elements: Arc<[Element]> =
             elements.into_iter().map(|(name, ty)| Element { name: name.map(Into::into), ty }).collect();
-        let mut seen = HashSet::new();
-        for (index, element) in elements.iter().enumerate() {
-            let Some(name) = element.name.as_deref() else { continue };
-            if name.is_empty() {
-                return Err(TypeError::EmptyName(index));
-            }
-            if !seen.insert(name) {
-                return Err(TypeError::DuplicateName(name.to_owned()));
-            }
+        let problems = name_problems(&elements);
+        if !problems.is_empty() {
+            return Err(TypeError::Names(problems));
         }
         Self::inner(TypeKind::Struct(StructType { elements }))
     }
@@ -374,6 +368,13 @@ impl Type {
         self.0.depth
     }
 
+    /// How many messages are nested in one another below the `Type` message that encodes it: 1 for
+    /// a tensor, 4 for a struct of tensors. What encodes a type within a larger message adds its own.
+    #[must_use]
+    pub fn wire_depth(&self) -> u32 {
+        self.0.wire_depth
+    }
+
     /// How many parts it has, itself included. At most [`MAX_SIZE`].
     #[must_use]
     pub fn size(&self) -> u32 {
@@ -412,39 +413,68 @@ impl Type {
     }
 
     fn leaf(kind: TypeKind, contains: Contains) -> Self {
-        Self(Arc::new(Node { kind, depth: 1, size: 1, contains }))
+        let labelled = matches!(&kind, TypeKind::Placement(placement) if placement.instance_label.is_some());
+        let wire_depth = if labelled { 2 } else { 1 };
+        Self(Arc::new(Node { kind, depth: 1, wire_depth, size: 1, contains }))
     }
 
     /// Adds a node above its children, within the bounds.
     fn inner(kind: TypeKind) -> Result<Self, TypeError> {
-        let mut contains = Contains::default();
-        match &kind {
-            TypeKind::Sequence(_) => contains.sequence = true,
-            TypeKind::Function(_) => contains.function = true,
-            TypeKind::Federated(federated) => {
-                contains.federated = true;
-                contains.abstract_ = matches!(federated.placement, PlacementSpec::Label(_));
-            }
-            TypeKind::Struct(_) | TypeKind::Tensor(_) | TypeKind::Abstract(_) | TypeKind::Placement(_) => {}
-        }
-        let mut this = Self(Arc::new(Node { kind, depth: 1, size: 1, contains }));
-        let (mut depth, mut size) = (0, 1u32);
-        for (_, child) in this.children() {
-            depth = depth.max(child.0.depth);
-            size = size.saturating_add(child.0.size);
-            contains = contains.or(child.0.contains);
-        }
-        if depth >= MAX_DEPTH {
+        let this = Self::above(kind);
+        if this.0.depth > MAX_DEPTH {
             return Err(TypeError::TooDeep);
         }
-        if size > MAX_SIZE {
+        if this.0.size > MAX_SIZE {
             return Err(TypeError::TooLarge);
-        }
-        if let Some(node) = Arc::get_mut(&mut this.0) {
-            (node.depth, node.size, node.contains) = (depth + 1, size, contains);
         }
         Ok(this)
     }
+
+    /// Adds a node above its children, for whoever knows that the nesting rules and the bounds hold.
+    pub(crate) fn above(kind: TypeKind) -> Self {
+        // The messages of a node itself, down to the `Type` of a child: `Type.federated` and so on.
+        let (mut contains, own_depth, mut wire_depth) = match &kind {
+            TypeKind::Struct(_) => (Contains::default(), 3, 1),
+            TypeKind::Sequence(_) => (Contains { sequence: true, ..Contains::default() }, 2, 1),
+            TypeKind::Function(_) => (Contains { function: true, ..Contains::default() }, 2, 1),
+            TypeKind::Federated(federated) => {
+                let abstract_ = matches!(federated.placement, PlacementSpec::Label(_));
+                (Contains { federated: true, abstract_, ..Contains::default() }, 2, 3)
+            }
+            TypeKind::Tensor(_) => return Self::leaf(kind, Contains::default()),
+            TypeKind::Abstract(_) => return Self::leaf(kind, Contains { abstract_: true, ..Contains::default() }),
+            TypeKind::Placement(_) => return Self::leaf(kind, Contains::default()),
+        };
+        let mut this = Self(Arc::new(Node { kind, depth: 1, wire_depth: 1, size: 1, contains }));
+        let (mut depth, mut size) = (0, 1u32);
+        for (_, child) in this.children() {
+            depth = depth.max(child.0.depth);
+            wire_depth = wire_depth.max(own_depth + child.0.wire_depth);
+            size = size.saturating_add(child.0.size);
+            contains = contains.or(child.0.contains);
+        }
+        if let Some(node) = Arc::get_mut(&mut this.0) {
+            (node.depth, node.wire_depth, node.size, node.contains) = (depth + 1, wire_depth, size, contains);
+        }
+        this
+    }
+}
+
+/// Every element that has the name of an earlier one or an empty name.
+fn name_problems(elements: &[Element]) -> Vec<NameProblem> {
+    let mut first_of = HashMap::new();
+    let mut problems = Vec::new();
+    for (index, element) in elements.iter().enumerate() {
+        let Some(name) = &element.name else { continue };
+        if name.is_empty() {
+            problems.push(NameProblem::Empty { index });
+        } else if let Some(&first) = first_of.get(name) {
+            problems.push(NameProblem::Duplicate { name: name.clone(), first, index });
+        } else {
+            first_of.insert(name, index);
+        }
+    }
+    problems
 }
 
 /// Every part of `ty` for which `forbidden` holds, not looking below one that was found.
