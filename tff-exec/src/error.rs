@@ -112,7 +112,7 @@ impl ExecError {
         let place = place.into();
         match self {
             // Steps into a value read as one path: `.client_data` and `[3]` join.
-            Self::At { place: inner, source } if inner.starts_with(['.', '[']) && !place.ends_with(' ') => {
+            Self::At { place: inner, source } if is_step(&place) && is_step(&inner) => {
                 Self::At { place: place + &inner, source }
             }
             source => Self::At { place, source: Box::new(source) },
@@ -128,7 +128,16 @@ impl ExecError {
         }
     }
 
+    /// Says that this happened at the element of a struct at `index`, named as its type names it.
+    pub(crate) fn at_element(self, index: usize, name: Option<&str>) -> Self {
+        self.at(name.map_or_else(|| format!("[{index}]"), |name| format!(".{name}")))
+    }
+
     pub(crate) fn mismatch(expected: impl ToString, found: impl ToString) -> Self {
         Self::Mismatch { expected: expected.to_string(), found: found.to_string() }
     }
+}
+
+fn is_step(place: &str) -> bool {
+    place.starts_with(['.', '['])
 }

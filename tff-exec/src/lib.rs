@@ -1,9 +1,12 @@
 //! Executes federated computations.
 
 mod cardinality;
+mod conform;
 mod error;
 mod eval;
+mod executor;
 pub mod leaf;
+mod proto;
 mod sequence;
 mod tensor;
 mod value;
@@ -11,7 +14,9 @@ mod value;
 pub use cardinality::infer_cardinality;
 pub use error::ExecError;
 pub use eval::Function;
+pub use executor::{Executor, Options, Program};
 pub use leaf::tensorflow::TensorFlow;
+pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;
 pub use tensor::Tensor;
 pub use value::{Clients, Value};

@@ -1,5 +1,28 @@
 //! The computations of TensorFlow Federated as a typed tree.
+//!
+//! A [`Comp`] is the seed's `Computation` message as an immutable, shared tree: every node knows
+//! its type. Build one with the checked constructors, read one with [`Comp::from_proto`], print
+//! it with `to_string()`.
 
 mod array;
+mod build;
+mod comp;
+mod diag;
+mod display;
+mod literal;
+mod opaque;
+mod path;
+mod proto;
+mod visit;
 
 pub use array::{Array, ArrayError, Scalar};
+pub use build::{BuildError, UNTYPED};
+pub use comp::{
+    Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
+    StructElement,
+};
+pub use opaque::{
+    CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
+};
+pub use path::{CompPath, CompStep};
+pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};

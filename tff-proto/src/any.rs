@@ -50,6 +50,6 @@ impl Any {
             });
         }
         // The bytes are in memory already, so only protobuf's own limits apply.
-        Ok(decode(self.value.clone(), &Limits::default())?)
+        Ok(decode(&self.value, &Limits::default())?)
     }
 }

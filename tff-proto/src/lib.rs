@@ -10,6 +10,21 @@
 //! reader of messages needs: [`decode()`] with limits and typed errors, and
 //! typed packing of [`Any`](google::protobuf::Any).
 //!
+//! ```
+//! use tff_proto::google::protobuf::Any;
+//! use tff_proto::{Limits, decode, tensorflow::GraphDef, v0::TensorFlow};
+//! use prost::Message;
+//!
+//! let comp = TensorFlow {
+//!     graph_def: Some(Any::pack(&GraphDef::default())),
+//!     ..TensorFlow::default()
+//! };
+//! let comp: TensorFlow = decode(&comp.encode_to_vec().into(), &Limits::default())?;
+//! let graph = comp.graph_def.map(|any| any.unpack::<GraphDef>()).transpose()?;
+//! assert_eq!(graph, Some(GraphDef::default()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The feature `service` adds the gRPC client and server of `ExecutorGroup`.
 
 mod any;
@@ -21,7 +36,10 @@ pub use decode::{DecodeError, Limits, MAX_DEPTH, decode};
 /// Well-known messages of protobuf itself.
 pub mod google {
     /// The package `google.protobuf`.
-    #[allow(missing_docs, reason = "the upstream comments hold code that rustdoc would run")]
+    #[allow(
+        missing_docs,
+        reason = "the upstream comments hold code that rustdoc would run"
+    )]
     pub mod protobuf {
         include!("generated/google.protobuf.rs");
     }
@@ -30,7 +48,6 @@ pub mod google {
 /// The package `tensorflow`: graphs and the options of sessions.
 #[allow(
     missing_docs,
-    clippy::large_enum_variant,
     reason = "generated; the fields are TensorFlow's and documented there"
 )]
 pub mod tensorflow {
@@ -38,7 +55,10 @@ pub mod tensorflow {
 }
 
 /// The package `xla`: as much of a module as is read.
-#[allow(missing_docs, reason = "generated; the fields are XLA's and documented there")]
+#[allow(
+    missing_docs,
+    reason = "generated; the fields are XLA's and documented there"
+)]
 pub mod xla {
     include!("generated/xla.rs");
 }
@@ -47,7 +67,7 @@ pub mod xla {
 mod tensorflow_federated {
     /// The package `tensorflow_federated.v0`: computations, types, values and
     /// the service that runs them.
-    #[allow(clippy::large_enum_variant, unused_qualifications, reason = "generated")]
+    #[allow(unused_qualifications, reason = "generated")]
     pub mod v0 {
         include!("generated/tensorflow_federated.v0.rs");
     }

@@ -9,8 +9,13 @@ use tff_types::FunctionType;
 pub struct TensorFlow {}
 
 impl TensorFlow {
+    /// New.
+    pub fn new(_dir: Option<std::path::PathBuf>) -> Self {
+        Self {}
+    }
+
     /// Prepares.
-    pub fn prepare(&self, _comp: &Arc<()>, _ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
+    pub fn prepare(&self, _comp: &Arc<tff_ir::TensorFlow>, _ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         Err(ExecError::Unsupported(String::new()))
     }
 }
