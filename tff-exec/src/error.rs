@@ -56,6 +56,9 @@ pub enum ExecError {
     /// The number of clients is needed and not known.
     #[error("the number of clients is not known from the argument: it must be given")]
     UnknownCardinality,
+    /// An intrinsic that no runtime runs as it stands was called.
+    #[error("the intrinsic `{0}` cannot be run as it stands: compile the computation first")]
+    UnknownIntrinsic(Arc<str>),
     /// Something the runtime does not do.
     #[error("{0} is not supported")]
     Unsupported(String),

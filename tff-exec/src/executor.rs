@@ -90,8 +90,8 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Unsupported`] where it
-    /// holds intrinsics that a compiler would have to reduce first, [`ExecError::Limit`] where it
-    /// is nested too deeply.
+    /// refers to data, [`ExecError::Limit`] where it is nested too deeply. Intrinsics that a
+    /// compiler would have to reduce fail when they are called.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
         let (code, frame_size) = compile(comp)?;
         Ok(Program { executor: self.clone(), ty: comp.ty().clone(), code: Arc::new(code), frame_size })

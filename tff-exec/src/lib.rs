@@ -20,4 +20,4 @@ pub use leaf::tensorflow::TensorFlow;
 pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;
 pub use tensor::Tensor;
-pub use value::{Clients, Value};
+pub use value::{Clients, StructValue, Value};
