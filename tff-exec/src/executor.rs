@@ -80,6 +80,10 @@ impl Executor {
         Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new() }))
     }
 
+    pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
+        &self.0
+    }
+
     /// The TensorFlow leaf, through which the elements of datasets are read.
     #[must_use]
     pub fn tensorflow(&self) -> &TensorFlow {

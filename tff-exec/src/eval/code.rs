@@ -27,6 +27,13 @@ pub(crate) enum Code {
     Block(Box<[LocalCode]>, Box<Code>),
 }
 
+impl Code {
+    /// The value, if nothing has to be run to know it.
+    pub(crate) const fn constant(&self) -> Option<&Value> {
+        if let Self::Constant(value) = self { Some(value) } else { None }
+    }
+}
+
 /// A lambda: how to make its closure, and what to do when that is called.
 #[derive(Debug)]
 pub(crate) struct LambdaCode {

@@ -1,6 +1,6 @@
 //! Running code: frames, closures, calls.
 
-use super::code::{Code, LambdaCode, compile};
+use super::code::{Code, LambdaCode};
 use super::intrinsic::Intrinsic;
 use super::{federated, sequences};
 use crate::executor::Runtime;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tff_ir::{Comp, CompiledComputation};
+use tff_ir::CompiledComputation;
 use tff_types::{FunctionType, Type};
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
@@ -54,18 +54,15 @@ impl Compiled {
 }
 
 impl Function {
-    /// The function that a closed computation denotes.
-    ///
-    /// # Errors
-    /// As for preparing it; [`ExecError::Mismatch`] where it is no lambda, intrinsic or compiled
-    /// computation: anything else would have to be run to know.
-    pub(crate) fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
-        match compile(comp)? {
-            (Code::Constant(Value::Function(function)), _) => Ok(function),
-            (Code::Lambda(lambda), _) if lambda.captures.is_empty() => {
-                Ok(Self(Kind::Closure(lambda, StructValue::from_iter([]))))
+    /// The function that code denotes, where nothing has to be run to know: that of a closed
+    /// lambda, of an intrinsic, of a compiled computation.
+    pub(crate) fn from_code(code: &Code) -> Option<Self> {
+        match code {
+            Code::Constant(Value::Function(function)) => Some(function.clone()),
+            Code::Lambda(lambda) if lambda.captures.is_empty() => {
+                Some(Self(Kind::Closure(lambda.clone(), StructValue::from_iter([]))))
             }
-            _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
+            _ => None,
         }
     }
 
@@ -263,7 +260,7 @@ impl<'a> Context<'a> {
 }
 
 /// The element of a struct at this position.
-fn select(source: Value, index: usize) -> Result<Value, ExecError> {
+pub(crate) fn select(source: Value, index: usize) -> Result<Value, ExecError> {
     let Value::Struct(elements) = source else {
         return Err(ExecError::mismatch("a struct to select from", source.describe()));
     };
