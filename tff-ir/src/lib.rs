@@ -24,6 +24,7 @@ pub use comp::{
     Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
     StructElement,
 };
+pub use display::{Formatted, Structural};
 pub use intrinsic::{INTRINSICS, IntrinsicDef, Privacy};
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
