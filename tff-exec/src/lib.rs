@@ -9,6 +9,7 @@ pub mod leaf;
 mod proto;
 mod sequence;
 mod tensor;
+mod tensor_proto;
 mod value;
 
 pub use cardinality::infer_cardinality;

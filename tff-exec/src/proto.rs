@@ -1,11 +1,13 @@
 //! Values from and to the seed's `Value` message, by their type.
 
-use crate::{Clients, ExecError, Function, Sequence, Value};
+use crate::conform::check_tensor;
+use crate::tensor_proto::array_from_any;
+use crate::{Clients, ExecError, Function, Sequence, Tensor, Value};
 use bytes::Bytes;
 use std::sync::Arc;
 use tff_ir::{Array, Comp};
 use tff_proto::v0 as pb;
-use tff_types::{Element, FederatedType, Placement, PlacementSpec, Type, TypeKind};
+use tff_types::{Element, FederatedType, Placement, PlacementSpec, TensorType, Type, TypeKind};
 
 /// Reads a value of type `ty`.
 ///
@@ -23,11 +25,8 @@ pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError
 fn from_kind(value: &pb::value::Value, ty: &Type) -> Result<Value, ExecError> {
     use pb::value::Value as V;
     match (ty.kind(), value) {
-        (TypeKind::Tensor(tensor_ty), V::Array(array)) => {
-            let tensor = crate::Tensor::new(Array::from_proto(array)?);
-            crate::conform::check_tensor(&tensor, tensor_ty, ty)?;
-            Ok(Value::Tensor(tensor))
-        }
+        (TypeKind::Tensor(tensor_ty), V::Array(array)) => tensor(Array::from_proto(array)?, tensor_ty, ty),
+        (TypeKind::Tensor(tensor_ty), V::Tensor(any)) => tensor(array_from_any(any)?, tensor_ty, ty),
         (TypeKind::Struct(structure), V::Struct(value)) => struct_from_proto(structure.elements(), value, ty),
         (TypeKind::Sequence(sequence), V::Sequence(value)) => sequence_from_proto(&sequence.element, value, ty),
         (TypeKind::Federated(federated), V::Federated(value)) => federated_from_proto(federated, value, ty),
@@ -42,11 +41,17 @@ fn from_kind(value: &pb::value::Value, ty: &Type) -> Result<Value, ExecError> {
     }
 }
 
+fn tensor(array: Array, tensor_ty: &TensorType, ty: &Type) -> Result<Value, ExecError> {
+    let tensor = Tensor::new(array);
+    check_tensor(&tensor, tensor_ty, ty)?;
+    Ok(Value::Tensor(tensor))
+}
+
 const fn describe(value: &pb::value::Value) -> &'static str {
     use pb::value::Value as V;
     match value {
         V::Array(_) => "an array",
-        V::Tensor(_) => "a tensor of the 0.80 dialect",
+        V::Tensor(_) => "a tensor",
         V::Struct(_) => "a struct",
         V::Sequence(_) => "a sequence",
         V::Federated(_) => "a federated value",

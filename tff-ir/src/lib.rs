@@ -9,10 +9,13 @@ mod build;
 mod comp;
 mod diag;
 mod display;
+mod intrinsic;
 mod literal;
 mod opaque;
 mod path;
 mod proto;
+mod scope;
+mod validate;
 mod visit;
 
 pub use array::{Array, ArrayError, Scalar};
@@ -21,8 +24,11 @@ pub use comp::{
     Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
     StructElement,
 };
+pub use intrinsic::{INTRINSICS, IntrinsicDef, Privacy};
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
 };
 pub use path::{CompPath, CompStep};
 pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
+pub use scope::Scope;
+pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};

@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod opaque;
 
+pub(crate) use decode::decode_reporting;
 pub use decode::{CompDecodeError, DecodeProblem};
 pub use encode::CompEncodeError;
 

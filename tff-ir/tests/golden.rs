@@ -1,10 +1,11 @@
 //! The computations that the reference printed, against what this crate reads, prints and writes.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use base64::Engine;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::Value;
-use tff_ir::Comp;
+use tff_ir::{Comp, Severity, validate, validate_proto};
 use tff_proto::v0 as pb;
 
 /// Every record of the reference's computations.
@@ -68,5 +69,19 @@ fn forms_print_as_the_reference_prints_them() {
         let comp = read(&bytes(&record, "proto"));
         assert_eq!(comp.ty().to_string(), text(&record, "type"), "{}", record["name"]);
         assert_eq!(comp.to_string(), text(&record, "compact"), "{}", record["name"]);
+    }
+}
+
+#[test]
+fn what_the_reference_wrote_is_valid() {
+    for record in records() {
+        for key in ["proto", "call_dominant_proto", "native_proto"] {
+            let bytes = bytes(&record, key);
+            let errors: Vec<_> =
+                validate(&read(&bytes)).into_iter().filter(|it| it.severity == Severity::Error).collect();
+            assert!(errors.is_empty(), "{} {key}: {errors:?}", record["name"]);
+            let proto = pb::Computation::decode(bytes).expect("a computation");
+            assert_eq!(validate_proto(&proto), validate(&Comp::from_proto(&proto).expect("a computation")));
+        }
     }
 }

@@ -15,15 +15,21 @@
 //! # }
 //! ```
 
+mod assign;
+mod brief;
 mod display;
 mod dtype;
 mod error;
+mod parse;
 mod path;
 mod placement;
 mod proto;
 mod shape;
+pub mod syntax;
 mod ty;
 
+pub use assign::{Mismatch, Reason, Relation};
+pub use display::{Formatted, Quoted};
 pub use dtype::{DType, UnknownDType};
 pub use error::{NameProblem, NestingProblem, TypeError};
 pub use path::{Path, Step};

@@ -1,5 +1,6 @@
 //! Where in a type (or in a value of that type) something is.
 
+use crate::syntax::Name;
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.0 {
             match step {
-                Step::Element(_, Some(name)) => write!(f, ".{name}")?,
+                Step::Element(_, Some(name)) => write!(f, ".{}", Name(name))?,
                 Step::Element(index, None) | Step::Index(index) => write!(f, "[{index}]")?,
                 Step::SequenceElement => f.write_str("[]")?,
                 Step::Member => f.write_str("@")?,

@@ -6,12 +6,12 @@ use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Paramete
 use crate::diag::Shown;
 use crate::visit::with_stack;
 use crate::{
-    Array, ArrayError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, StructElement, UNTYPED,
+    Array, ArrayError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, Scope, StructElement,
+    UNTYPED,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
 use tff_proto::v0 as pb;
-use tff_types::{Placement, Type, TypeDecodeError, TypeKind, UnknownPlacement};
+use tff_types::{Placement, Type, TypeDecodeError, UnknownPlacement};
 
 /// Why a message is no computation, and where in the computation it is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,15 +94,38 @@ pub(super) enum Types {
 }
 
 pub(super) fn decode(proto: &pb::Computation, types: Types) -> Result<Comp, CompDecodeError> {
-    Decoder { types, path: Vec::new(), scope: HashMap::new() }.comp(proto)
+    Decoder { types, path: Vec::new(), scope: Scope::new(), most: 0, errors: Vec::new() }.comp(proto)
+}
+
+/// Reads a computation of which every node states its type, past everything that is wrong. At most
+/// so many errors are kept; a node that cannot be read is an empty struct.
+pub(crate) fn decode_reporting(proto: &pb::Computation, most: usize) -> (Comp, Vec<CompDecodeError>) {
+    let mut decoder = Decoder { types: Types::Stated, path: Vec::new(), scope: Scope::new(), most, errors: Vec::new() };
+    let comp = match decoder.comp(proto) {
+        Ok(comp) => comp,
+        Err(error) => {
+            decoder.errors.push(error);
+            hole(proto)
+        }
+    };
+    (comp, decoder.errors)
+}
+
+/// What stands for a node that cannot be read: of the type it states, if that can be read.
+fn hole(proto: &pb::Computation) -> Comp {
+    let stated = proto.r#type.as_ref().and_then(|ty| Type::from_proto(ty).ok());
+    Comp::with_type(CompKind::Struct(Struct { elements: Arc::from([]) }), stated.unwrap_or_else(untyped))
 }
 
 struct Decoder {
     types: Types,
     /// The steps to the node that is being read.
     path: Vec<CompStep>,
-    /// The types of the names in scope, innermost last; kept only where types are optional.
-    scope: HashMap<Arc<str>, Vec<Type>>,
+    /// The types of the names in scope; kept only where types are optional.
+    scope: Scope<Type>,
+    /// How many errors are collected before one ends the reading.
+    most: usize,
+    errors: Vec<CompDecodeError>,
 }
 
 impl Decoder {
@@ -116,21 +139,37 @@ impl Decoder {
         self.finish(kind, stated)
     }
 
-    /// The node of this kind: of the type it states, if that is the one that follows.
-    fn finish(&self, kind: CompKind, stated: Option<Type>) -> Result<Comp, CompDecodeError> {
-        let bound = stated.is_none().then(|| self.bound_type(&kind)).flatten();
-        let derived = derive_type(&kind, stated.as_ref().or(bound)).map_err(|problem| self.error(problem))?;
-        let Some(stated) = stated else { return Ok(Comp::with_type(kind, derived)) };
-        if !is_equivalent(&stated, &derived) {
-            let kind = Comp::with_type(kind, derived.clone()).kind_name();
-            return Err(self.error(DecodeProblem::OtherType { kind, stated, derived }));
+    /// Collects the error, or ends the reading with it.
+    fn recover(&mut self, error: CompDecodeError) -> Result<(), CompDecodeError> {
+        if self.errors.len() >= self.most {
+            return Err(error);
         }
-        Ok(Comp::with_type(kind, stated))
+        self.errors.push(error);
+        Ok(())
+    }
+
+    /// The node of this kind: of the type it states, if that is the one that follows.
+    fn finish(&mut self, kind: CompKind, stated: Option<Type>) -> Result<Comp, CompDecodeError> {
+        let bound = stated.is_none().then(|| self.bound_type(&kind)).flatten();
+        let derived = match derive_type(&kind, stated.as_ref().or(bound)) {
+            Ok(derived) => derived,
+            Err(problem) => {
+                self.recover(self.error(problem))?;
+                return Ok(Comp::with_type(kind, stated.unwrap_or_else(untyped)));
+            }
+        };
+        let Some(stated) = stated else { return Ok(Comp::with_type(kind, derived)) };
+        if is_equivalent(&stated, &derived) {
+            return Ok(Comp::with_type(kind, stated));
+        }
+        let comp = Comp::with_type(kind, stated.clone());
+        self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), stated, derived }))?;
+        Ok(comp)
     }
 
     fn bound_type(&self, kind: &CompKind) -> Option<&Type> {
         let CompKind::Reference(reference) = kind else { return None };
-        self.scope.get(&reference.name)?.last()
+        self.scope.get(&reference.name)
     }
 
     fn stated_type(&self, proto: &pb::Computation) -> Result<Option<Type>, CompDecodeError> {
@@ -193,9 +232,16 @@ impl Decoder {
         proto: Option<&pb::Computation>,
     ) -> Result<Comp, CompDecodeError> {
         let proto = proto.ok_or_else(|| self.missing(field))?;
+        let depth = self.path.len();
         self.path.push(step);
-        let comp = self.comp(proto)?;
-        self.path.pop();
+        let comp = match self.comp(proto) {
+            Ok(comp) => comp,
+            Err(error) => {
+                self.recover(error)?;
+                hole(proto)
+            }
+        };
+        self.path.truncate(depth);
         Ok(comp)
     }
 
@@ -281,24 +327,20 @@ impl Decoder {
 
     fn bind(&mut self, name: &Arc<str>, ty: &Type) {
         if self.types == Types::Optional {
-            self.scope.entry(name.clone()).or_default().push(ty.clone());
+            self.scope.bind(name.clone(), ty.clone());
         }
     }
 
     fn unbind(&mut self, name: &str) {
-        if let Some(types) = self.scope.get_mut(name) {
-            types.pop();
+        if self.types == Types::Optional {
+            self.scope.unbind(name);
         }
     }
 }
 
 /// Whether the label that stands for a type left out occurs anywhere.
 pub(super) fn contains_untyped(ty: &Type) -> bool {
-    let matters = match ty.kind() {
-        TypeKind::Abstract(_) => is_untyped(ty),
-        _ => ty.contains_abstract() && ty.children().any(|(_, child)| contains_untyped(child)),
-    };
-    matters
+    is_untyped(ty) || (ty.contains_abstract() && ty.children().any(|(_, child)| contains_untyped(child)))
 }
 
 fn kind_name(proto: &pb::Computation) -> &'static str {
