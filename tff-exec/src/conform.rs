@@ -22,7 +22,9 @@ pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Resul
         }
         (TypeKind::Federated(federated), value) => check_federated(value, federated, n_clients),
         (TypeKind::Sequence(sequence_ty), Value::Sequence(sequence)) => {
-            if sequence_ty.element.is_assignable_from(sequence.element_type()) {
+            // What a peer left untyped is checked when its elements are read.
+            let element = sequence.element_type();
+            if element.contains_abstract() || sequence_ty.element.is_assignable_from(element) {
                 Ok(())
             } else {
                 Err(ExecError::mismatch(ty, format!("{}*", sequence.element_type())))
@@ -33,6 +35,11 @@ pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Resul
         | (TypeKind::Abstract(_), _) => Ok(()),
         _ => Err(ExecError::mismatch(ty, value.describe())),
     }
+}
+
+/// The type of what a peer sent without one.
+pub(crate) fn unknown_type() -> Type {
+    Type::abstract_type(tff_ir::UNTYPED)
 }
 
 /// Checks the element type and the shape of a tensor.

@@ -56,6 +56,21 @@ pub enum ExecError {
     /// The number of clients is needed and not known.
     #[error("the number of clients is not known from the argument: it must be given")]
     UnknownCardinality,
+    /// A number under which there is no value.
+    #[error("value not found: {0}")]
+    UnknownValue(u64),
+    /// A message without any of its variants.
+    #[error("an empty message: expected a value or a computation")]
+    Empty,
+    /// The session was closed while the work was waiting.
+    #[error("the session is closed")]
+    Closed,
+    /// A bug of this crate.
+    #[error("internal error: {0}")]
+    Internal(&'static str),
+    /// An intrinsic that no runtime runs as it stands was called.
+    #[error("the intrinsic `{0}` cannot be run as it stands: compile the computation first")]
+    UnknownIntrinsic(Arc<str>),
     /// Something the runtime does not do.
     #[error("{0} is not supported")]
     Unsupported(String),

@@ -80,6 +80,10 @@ impl Executor {
         Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new() }))
     }
 
+    pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
+        &self.0
+    }
+
     /// The TensorFlow leaf, through which the elements of datasets are read.
     #[must_use]
     pub fn tensorflow(&self) -> &TensorFlow {
@@ -90,8 +94,8 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Unsupported`] where it
-    /// holds intrinsics that a compiler would have to reduce first, [`ExecError::Limit`] where it
-    /// is nested too deeply.
+    /// refers to data, [`ExecError::Limit`] where it is nested too deeply. Intrinsics that a
+    /// compiler would have to reduce fail when they are called.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
         let (code, frame_size) = compile(comp)?;
         Ok(Program { executor: self.clone(), ty: comp.ty().clone(), code: Arc::new(code), frame_size })

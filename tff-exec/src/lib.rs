@@ -5,11 +5,16 @@ mod conform;
 mod error;
 mod eval;
 mod executor;
+mod lazy;
 pub mod leaf;
 mod proto;
 mod sequence;
+#[cfg(feature = "service")]
+pub mod service;
+mod session;
 mod tensor;
 mod tensor_proto;
+mod untyped;
 mod value;
 
 pub use cardinality::infer_cardinality;
@@ -19,5 +24,6 @@ pub use executor::{Executor, Options, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;
+pub use session::Session;
 pub use tensor::Tensor;
-pub use value::{Clients, Value};
+pub use value::{Clients, StructValue, Value};

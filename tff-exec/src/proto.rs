@@ -1,6 +1,7 @@
 //! Values from and to the seed's `Value` message, by their type.
 
 use crate::conform::check_tensor;
+use crate::eval::compile;
 use crate::tensor_proto::array_from_any;
 use crate::{Clients, ExecError, Function, Sequence, Tensor, Value};
 use bytes::Bytes;
@@ -35,7 +36,9 @@ fn from_kind(value: &pb::value::Value, ty: &Type) -> Result<Value, ExecError> {
             if !ty.is_assignable_from(comp.ty()) {
                 return Err(ExecError::mismatch(ty, comp.ty()));
             }
-            Ok(Value::Function(Function::from_comp(&comp)?))
+            let function = Function::from_code(&compile(&comp)?.0);
+            let needed = || ExecError::mismatch("a function that needs no evaluation", comp.kind_name());
+            Ok(Value::Function(function.ok_or_else(needed)?))
         }
         (_, value) => Err(ExecError::mismatch(ty, describe(value))),
     }
@@ -89,18 +92,26 @@ fn sequence_from_proto(element: &Type, value: &pb::value::Sequence, ty: &Type) -
         }
         Some(S::ZippedSavedModel(_)) => Err(ExecError::Unsupported("a sequence given as a zipped saved model".into())),
         None => {
-            let elements = value.element.iter().enumerate().map(|(index, flat)| {
-                let mut arrays = flat.flat_value.iter();
-                let value = unflatten(element, &mut arrays).and_then(|value| match arrays.len() {
-                    0 => Ok(value),
-                    more => Err(ExecError::mismatch(element, format!("{more} more arrays"))),
-                });
-                value.map_err(|error| error.at_element(index, None))
-            });
-            let elements: Arc<[Value]> = elements.collect::<Result<_, _>>()?;
+            let elements = elements_from_proto(element, &value.element)?;
             Ok(Value::Sequence(Sequence::from_elements(element.clone(), elements)))
         }
     }
+}
+
+/// The elements of a sequence that is given as lists of arrays.
+pub(crate) fn elements_from_proto(
+    element: &Type,
+    elements: &[pb::value::sequence::Element],
+) -> Result<Arc<[Value]>, ExecError> {
+    let values = elements.iter().enumerate().map(|(index, flat)| {
+        let mut arrays = flat.flat_value.iter();
+        let value = unflatten(element, &mut arrays).and_then(|value| match arrays.len() {
+            0 => Ok(value),
+            more => Err(ExecError::mismatch(element, format!("{more} more arrays"))),
+        });
+        value.map_err(|error| error.at_element(index, None))
+    });
+    values.collect()
 }
 
 /// A value of tensors and structs from its arrays in depth-first order.

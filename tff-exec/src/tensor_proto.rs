@@ -84,10 +84,10 @@ impl Fill {
 
 /// Writes an array as a message of the 0.80 dialect: raw bytes, strings as a list.
 pub(crate) fn array_to_any(array: &Array) -> Any {
-    let dim = array.dims().iter().map(|&dim| tf::tensor_shape_proto::Dim {
-        size: i64::try_from(dim).unwrap_or(i64::MAX),
-        name: String::new(),
-    });
+    let dim = array
+        .dims()
+        .iter()
+        .map(|&dim| tf::tensor_shape_proto::Dim { size: i64::try_from(dim).unwrap_or(i64::MAX), name: String::new() });
     Any::pack(&tf::TensorProto {
         dtype: array.dtype().number(),
         tensor_shape: Some(tf::TensorShapeProto { dim: dim.collect(), unknown_rank: false }),

@@ -1,6 +1,7 @@
 //! Values at run time: what computations take and give.
 
-use crate::{Function, Sequence, Tensor};
+use crate::{ExecError, Function, Sequence, Tensor};
+use std::ops::Deref;
 use std::sync::Arc;
 use tff_ir::{Array, Scalar};
 use tff_types::Placement;
@@ -15,7 +16,7 @@ pub enum Value {
     /// A sequence.
     Sequence(Sequence),
     /// A struct, by position.
-    Struct(Arc<[Value]>),
+    Struct(StructValue),
     /// A value at the server.
     Server(Arc<Value>),
     /// A value at the clients.
@@ -24,6 +25,40 @@ pub enum Value {
     Function(Function),
     /// A placement.
     Placement(Placement),
+}
+
+/// How deeply values may be nested, structs in structs and values captured by functions in
+/// functions. Types cannot be nested as deeply; values made step by step by a peer could.
+pub(crate) const MAX_DEPTH: u32 = 500;
+
+/// The elements of a struct, by position.
+#[derive(Clone, Debug)]
+pub struct StructValue {
+    elements: Arc<[Value]>,
+    /// 1 more than the deepest element.
+    depth: u32,
+}
+
+impl FromIterator<Value> for StructValue {
+    fn from_iter<I: IntoIterator<Item = Value>>(elements: I) -> Self {
+        let elements: Arc<[Value]> = elements.into_iter().collect();
+        let depth = elements.iter().map(Value::depth).max().unwrap_or(0).saturating_add(1);
+        Self { elements, depth }
+    }
+}
+
+impl StructValue {
+    pub(crate) const fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+impl Deref for StructValue {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.elements
+    }
 }
 
 /// A value placed at clients.
@@ -79,6 +114,27 @@ impl Value {
     #[must_use]
     pub fn at_clients_all_equal(member: Self) -> Self {
         Self::Clients(Clients::AllEqual(Arc::new(member)))
+    }
+
+    /// How deeply it is nested: 1 for a tensor.
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Self::Tensor(_) | Self::Sequence(_) | Self::Placement(_) => 1,
+            Self::Struct(elements) => elements.depth,
+            Self::Server(member) | Self::Clients(Clients::AllEqual(member)) => member.depth().saturating_add(1),
+            Self::Clients(Clients::Each(members)) => {
+                members.iter().map(Self::depth).max().unwrap_or(0).saturating_add(1)
+            }
+            Self::Function(function) => function.depth(),
+        }
+    }
+
+    /// Refuses a value that is nested too deeply to be walked by recursion.
+    pub(crate) fn bounded(self) -> Result<Self, ExecError> {
+        if self.depth() > MAX_DEPTH {
+            return Err(ExecError::Limit { what: "the nesting of a value", limit: MAX_DEPTH as usize });
+        }
+        Ok(self)
     }
 
     /// The kind in words, for messages.

@@ -27,6 +27,13 @@ pub(crate) enum Code {
     Block(Box<[LocalCode]>, Box<Code>),
 }
 
+impl Code {
+    /// The value, if nothing has to be run to know it.
+    pub(crate) const fn constant(&self) -> Option<&Value> {
+        if let Self::Constant(value) = self { Some(value) } else { None }
+    }
+}
+
 /// A lambda: how to make its closure, and what to do when that is called.
 #[derive(Debug)]
 pub(crate) struct LambdaCode {
@@ -50,8 +57,7 @@ pub(crate) struct LocalCode {
 /// The code of a whole computation and the size of the frame it runs in.
 ///
 /// # Errors
-/// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for intrinsics that are no runtime
-/// intrinsics and for data, [`ExecError::Limit`].
+/// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for data, [`ExecError::Limit`].
 pub(crate) fn compile(comp: &Comp) -> Result<(Code, usize), ExecError> {
     let mut compiler = Compiler { scopes: vec![Scope::default()], nesting: 0 };
     let code = compiler.comp(comp)?;
@@ -136,10 +142,12 @@ impl Compiler {
             }
             CompKind::Lambda(lambda) => self.lambda(lambda),
             CompKind::Block(block) => self.block(block),
-            CompKind::Intrinsic(intrinsic) => match Intrinsic::from_uri(&intrinsic.uri) {
-                Some(known) => Ok(Code::Constant(Value::Function(Function::intrinsic(known, comp.ty())))),
-                None => Err(ExecError::Unsupported(format!("the intrinsic `{}`, uncompiled,", intrinsic.uri))),
-            },
+            CompKind::Intrinsic(intrinsic) => {
+                Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
+                    Some(known) => Function::intrinsic(known, comp.ty()),
+                    None => Function::unknown(intrinsic.uri.clone()),
+                })))
+            }
             CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
             CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),

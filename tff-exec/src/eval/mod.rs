@@ -12,4 +12,4 @@ mod sequences;
 
 pub(crate) use code::{Code, compile};
 pub use run::Function;
-pub(crate) use run::{Context, Frame};
+pub(crate) use run::{Context, Frame, select};

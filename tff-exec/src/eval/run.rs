@@ -1,16 +1,16 @@
 //! Running code: frames, closures, calls.
 
-use super::code::{Code, LambdaCode, compile};
+use super::code::{Code, LambdaCode};
 use super::intrinsic::Intrinsic;
 use super::{federated, sequences};
 use crate::executor::Runtime;
 use crate::leaf::Prepared;
-use crate::{ExecError, Value};
+use crate::{ExecError, StructValue, Value};
 use rayon::prelude::*;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tff_ir::{Comp, CompiledComputation};
+use tff_ir::CompiledComputation;
 use tff_types::{FunctionType, Type};
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
@@ -23,9 +23,11 @@ pub struct Function(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Closure(Arc<LambdaCode>, Arc<[Value]>),
+    Closure(Arc<LambdaCode>, StructValue),
     Intrinsic(Intrinsic, Type),
     Compiled(Arc<Compiled>),
+    /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
+    Unknown(Arc<str>),
 }
 
 /// A compiled computation, prepared by its leaf when it is first called.
@@ -52,16 +54,15 @@ impl Compiled {
 }
 
 impl Function {
-    /// The function that a closed computation denotes.
-    ///
-    /// # Errors
-    /// As for preparing it; [`ExecError::Mismatch`] where it is no lambda, intrinsic or compiled
-    /// computation: anything else would have to be run to know.
-    pub(crate) fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
-        match compile(comp)? {
-            (Code::Constant(Value::Function(function)), _) => Ok(function),
-            (Code::Lambda(lambda), _) if lambda.captures.is_empty() => Ok(Self(Kind::Closure(lambda, Arc::from([])))),
-            _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
+    /// The function that code denotes, where nothing has to be run to know: that of a closed
+    /// lambda, of an intrinsic, of a compiled computation.
+    pub(crate) fn from_code(code: &Code) -> Option<Self> {
+        match code {
+            Code::Constant(Value::Function(function)) => Some(function.clone()),
+            Code::Lambda(lambda) if lambda.captures.is_empty() => {
+                Some(Self(Kind::Closure(lambda.clone(), StructValue::from_iter([]))))
+            }
+            _ => None,
         }
     }
 
@@ -69,8 +70,20 @@ impl Function {
         Self(Kind::Intrinsic(intrinsic, ty.clone()))
     }
 
+    pub(crate) fn unknown(uri: Arc<str>) -> Self {
+        Self(Kind::Unknown(uri))
+    }
+
     pub(crate) fn compiled(compiled: Compiled) -> Self {
         Self(Kind::Compiled(Arc::new(compiled)))
+    }
+
+    /// How deeply what it captured is nested.
+    pub(crate) fn depth(&self) -> u32 {
+        match &self.0 {
+            Kind::Closure(_, captured) => captured.depth(),
+            Kind::Intrinsic(..) | Kind::Compiled(_) | Kind::Unknown(_) => 1,
+        }
     }
 
     /// The type of what a call gives.
@@ -79,6 +92,7 @@ impl Function {
             Kind::Closure(lambda, _) => Some(&lambda.result_type),
             Kind::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
             Kind::Compiled(compiled) => Some(&compiled.ty.result),
+            Kind::Unknown(_) => None,
         }
     }
 }
@@ -89,6 +103,7 @@ impl fmt::Debug for Function {
             Kind::Closure(lambda, _) => write!(f, "Function(lambda giving {})", lambda.result_type),
             Kind::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
             Kind::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Kind::Unknown(uri) => write!(f, "Function({uri})"),
         }
     }
 }
@@ -105,12 +120,12 @@ pub(crate) struct Context<'a> {
 /// The values that code refers to by position.
 pub(crate) struct Frame {
     locals: Vec<Option<Value>>,
-    captured: Arc<[Value]>,
+    captured: StructValue,
 }
 
 impl Frame {
     pub(crate) fn new(size: usize) -> Self {
-        Self { locals: vec![None; size], captured: Arc::from([]) }
+        Self { locals: vec![None; size], captured: StructValue::from_iter([]) }
     }
 }
 
@@ -139,7 +154,7 @@ impl<'a> Context<'a> {
             Code::Selection(source, index) => select(self.eval(source, frame)?, *index),
             Code::Struct(elements) => {
                 let elements = elements.iter().map(|element| self.eval(element, frame));
-                Ok(Value::Struct(elements.collect::<Result<_, _>>()?))
+                Value::Struct(elements.collect::<Result<_, _>>()?).bounded()
             }
             Code::Call(function, argument) => {
                 let function = self.eval(function, frame)?;
@@ -149,7 +164,7 @@ impl<'a> Context<'a> {
             Code::Lambda(lambda) => {
                 let captured = lambda.captures.iter().map(|capture| self.eval(capture, frame));
                 let captured = captured.collect::<Result<_, _>>()?;
-                Ok(Value::Function(Function(Kind::Closure(lambda.clone(), captured))))
+                Value::Function(Function(Kind::Closure(lambda.clone(), captured))).bounded()
             }
             Code::Block(locals, result) => {
                 for local in locals {
@@ -188,6 +203,7 @@ impl<'a> Context<'a> {
                 inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => compiled.prepared(self.runtime)?.call(argument.as_ref()),
+            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }
 
@@ -244,7 +260,7 @@ impl<'a> Context<'a> {
 }
 
 /// The element of a struct at this position.
-fn select(source: Value, index: usize) -> Result<Value, ExecError> {
+pub(crate) fn select(source: Value, index: usize) -> Result<Value, ExecError> {
     let Value::Struct(elements) = source else {
         return Err(ExecError::mismatch("a struct to select from", source.describe()));
     };
