@@ -1,1 +1,29 @@
-//! Placeholder for the crate's documentation.
+//! Executes federated computations.
+
+mod cardinality;
+mod conform;
+mod error;
+mod eval;
+mod executor;
+mod lazy;
+pub mod leaf;
+mod proto;
+mod sequence;
+#[cfg(feature = "service")]
+pub mod service;
+mod session;
+mod tensor;
+mod tensor_proto;
+mod untyped;
+mod value;
+
+pub use cardinality::infer_cardinality;
+pub use error::ExecError;
+pub use eval::Function;
+pub use executor::{Executor, Options, Program};
+pub use leaf::tensorflow::TensorFlow;
+pub use proto::{value_from_proto, value_to_proto};
+pub use sequence::Sequence;
+pub use session::Session;
+pub use tensor::Tensor;
+pub use value::{Clients, StructValue, Value};

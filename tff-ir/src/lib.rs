@@ -1,1 +1,43 @@
-//! Placeholder for the crate's documentation.
+//! The computations of TensorFlow Federated as a typed tree.
+//!
+//! A [`Comp`] is the seed's `Computation` message as an immutable, shared tree: every node knows
+//! its type. Build one with the checked constructors, read one with [`Comp::from_proto`], print
+//! it with `to_string()`.
+
+mod array;
+mod build;
+mod comp;
+mod diag;
+mod display;
+mod hash;
+mod intrinsic;
+mod literal;
+mod names;
+mod opaque;
+mod path;
+mod proto;
+mod scope;
+mod transform;
+mod validate;
+mod visit;
+
+pub use array::{Array, ArrayError, Scalar};
+pub use build::{BuildError, UNTYPED};
+pub use comp::{
+    Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
+    StructElement,
+};
+pub use display::{Formatted, Structural};
+pub use intrinsic::{INTRINSICS, IntrinsicDef, Privacy};
+pub use names::UniqueNames;
+pub use opaque::{
+    CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
+};
+pub use path::{CompPath, CompStep};
+pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
+pub use scope::Scope;
+pub use transform::{
+    Binding, RewriteWithBindings, Transformed, transform_postorder, transform_postorder_with_bindings,
+    transform_preorder,
+};
+pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};

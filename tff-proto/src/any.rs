@@ -29,10 +29,7 @@ pub enum AnyError {
 impl Any {
     /// Returns the message in encoded form, with its type URL.
     pub fn pack<M: Name>(message: &M) -> Self {
-        Self {
-            type_url: M::type_url(),
-            value: Bytes::from(message.encode_to_vec()),
-        }
+        Self { type_url: M::type_url(), value: Bytes::from(message.encode_to_vec()) }
     }
 
     /// Whether the type URL names the message: whether what follows its last
@@ -53,6 +50,6 @@ impl Any {
             });
         }
         // The bytes are in memory already, so only protobuf's own limits apply.
-        Ok(decode(self.value.clone(), &Limits::default())?)
+        Ok(decode(&self.value, &Limits::default())?)
     }
 }

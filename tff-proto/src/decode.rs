@@ -49,7 +49,7 @@ pub enum DecodeError {
         size: usize,
     },
     /// The bytes end in the middle of a field.
-    #[error("{message} is cut off after {size} bytes, inside a field")]
+    #[error("{message} is cut off at byte {size}, inside a field")]
     Truncated {
         /// The full name of the message.
         message: String,
@@ -59,7 +59,7 @@ pub enum DecodeError {
         source: prost::DecodeError,
     },
     /// The bytes are no message of this name.
-    #[error("{size} bytes are no {message}")]
+    #[error("not a valid {message} ({size} bytes)")]
     Malformed {
         /// The full name of the message.
         message: String,
@@ -76,7 +76,7 @@ pub enum DecodeError {
 /// # Errors
 /// See [`DecodeError`]; which part of a damaged message is reported is a best
 /// effort.
-pub fn decode<M: Name + Default>(bytes: Bytes, limits: &Limits) -> Result<M, DecodeError> {
+pub fn decode<M: Name + Default>(bytes: &Bytes, limits: &Limits) -> Result<M, DecodeError> {
     let size = bytes.len();
     if size > limits.max_bytes {
         return Err(DecodeError::TooLarge {
@@ -85,15 +85,17 @@ pub fn decode<M: Name + Default>(bytes: Bytes, limits: &Limits) -> Result<M, Dec
             limit: limits.max_bytes,
         });
     }
-    M::decode(bytes.clone()).map_err(|source| explain(M::full_name(), &bytes, source))
+    M::decode(bytes.clone()).map_err(|source| explain(M::full_name(), bytes, source))
 }
 
 fn explain(message: String, bytes: &[u8], source: prost::DecodeError) -> DecodeError {
     let size = bytes.len();
-    // prost keeps the kind of its errors to itself; a test pins this text.
-    if source.to_string().ends_with("recursion limit reached") {
+    // prost keeps the kinds of its errors to itself; tests pin these texts.
+    let text = source.to_string();
+    let says = |kind| text.ends_with(kind);
+    if says("recursion limit reached") {
         DecodeError::TooDeep { message, size }
-    } else if ends_inside_field(bytes) {
+    } else if (says("buffer underflow") || says("invalid varint")) && ends_inside_field(bytes) {
         DecodeError::Truncated {
             message,
             size,

@@ -10,6 +10,21 @@
 //! reader of messages needs: [`decode()`] with limits and typed errors, and
 //! typed packing of [`Any`](google::protobuf::Any).
 //!
+//! ```
+//! use tff_proto::google::protobuf::Any;
+//! use tff_proto::{Limits, decode, tensorflow::GraphDef, v0::TensorFlow};
+//! use prost::Message;
+//!
+//! let comp = TensorFlow {
+//!     graph_def: Some(Any::pack(&GraphDef::default())),
+//!     ..TensorFlow::default()
+//! };
+//! let comp: TensorFlow = decode(&comp.encode_to_vec().into(), &Limits::default())?;
+//! let graph = comp.graph_def.map(|any| any.unpack::<GraphDef>()).transpose()?;
+//! assert_eq!(graph, Some(GraphDef::default()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The feature `service` adds the gRPC client and server of `ExecutorGroup`.
 
 mod any;
@@ -33,7 +48,6 @@ pub mod google {
 /// The package `tensorflow`: graphs and the options of sessions.
 #[allow(
     missing_docs,
-    clippy::large_enum_variant,
     reason = "generated; the fields are TensorFlow's and documented there"
 )]
 pub mod tensorflow {
@@ -53,11 +67,7 @@ pub mod xla {
 mod tensorflow_federated {
     /// The package `tensorflow_federated.v0`: computations, types, values and
     /// the service that runs them.
-    #[allow(
-        clippy::large_enum_variant,
-        unused_qualifications,
-        reason = "generated"
-    )]
+    #[allow(unused_qualifications, reason = "generated")]
     pub mod v0 {
         include!("generated/tensorflow_federated.v0.rs");
     }

@@ -1,0 +1,62 @@
+# `make demo` and `make test` are all that a fresh clone needs. See README.md for what the machine must have.
+
+# Features that build without any native library; whoever adds one lists it here.
+FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary
+FUZZ_TARGETS := computation_decode type_decode
+FUZZ_SECONDS := 60
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+CXX_FOUND := $(shell command -v $${CXX:-c++})
+NEXTEST_FOUND := $(shell cargo nextest --version 2>/dev/null)
+DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
+
+.PHONY: demo test lint unit doc smoke deny bench fuzz native
+.NOTPARALLEL:
+
+# Trains and evaluates a model on handwritten digits that are spread over 20 clients.
+demo:
+	scripts/native.sh tensorflow
+	cargo build --locked --release -p tff-cli
+	$(TARGET)/release/tff simulate examples/digits/digits.toml
+
+# All checks.
+test: lint unit doc smoke deny
+
+lint:
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --locked --workspace --all-targets --features $(FEATURES) -- -D warnings
+
+unit:
+	scripts/native.sh tensorflow
+	cargo $(if $(NEXTEST_FOUND),nextest run,test --lib --bins --tests) --locked --workspace --features $(FEATURES)
+	cargo test --locked --workspace --features $(FEATURES) --doc
+
+doc: export RUSTDOCFLAGS := -D warnings
+doc:
+	cargo doc --locked --workspace --features $(FEATURES) --no-deps
+
+# Whether benches and fuzz targets build; replays the committed corpus. libFuzzer is C++.
+smoke:
+	cargo build --locked -p tff-benches --benches
+ifeq ($(CXX_FOUND),)
+	@echo 'skipped: the fuzz targets need a C++ compiler (none is found as $${CXX:-c++})'
+else
+	$(foreach target,$(FUZZ_TARGETS),cargo run --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --bin $(target) -- -runs=0 fuzz/corpus/$(target) &&) true
+endif
+
+# Licenses, sources and duplicates of what we depend on, where cargo-deny is installed.
+deny:
+	$(if $(DENY_FOUND),cargo deny --locked --workspace check bans licenses sources,@echo 'skipped: cargo-deny is not installed')
+
+bench:
+	scripts/native.sh tensorflow
+	cargo bench --locked -p tff-benches
+
+# Looks for new inputs, FUZZ_SECONDS for each target; they are kept in fuzz/target/corpus. Needs cargo-fuzz.
+fuzz:
+	$(foreach target,$(FUZZ_TARGETS),mkdir -p fuzz/target/corpus/$(target) && cargo fuzz run --sanitizer none $(target) fuzz/target/corpus/$(target) fuzz/corpus/$(target) -- -max_total_time=$(FUZZ_SECONDS) &&) true
+
+# The native libraries, also those that no check needs.
+native:
+	scripts/native.sh

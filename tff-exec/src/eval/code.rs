@@ -1,0 +1,209 @@
+//! From a computation to code: names become positions, leaves become slots to be prepared once.
+
+use super::intrinsic::Intrinsic;
+use super::run::{Compiled, Function};
+use crate::{ExecError, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tff_ir::{Comp, CompKind};
+
+/// The most levels a computation may be nested. The wire carries fewer than a hundred; this
+/// bounds what is built in memory.
+pub(crate) const MAX_NESTING: usize = 1_000;
+
+/// A computation in which no name has to be looked up.
+#[derive(Debug)]
+pub(crate) enum Code {
+    /// A position in the frame of the innermost lambda.
+    Local(usize),
+    /// A position among the values that the innermost lambda captured.
+    Captured(usize),
+    /// A value known without running anything.
+    Constant(Value),
+    Selection(Box<Code>, usize),
+    Struct(Box<[Code]>),
+    Call(Box<Code>, Option<Box<Code>>),
+    Lambda(Arc<LambdaCode>),
+    Block(Box<[LocalCode]>, Box<Code>),
+}
+
+impl Code {
+    /// The value, if nothing has to be run to know it.
+    pub(crate) const fn constant(&self) -> Option<&Value> {
+        if let Self::Constant(value) = self { Some(value) } else { None }
+    }
+}
+
+/// A lambda: how to make its closure, and what to do when that is called.
+#[derive(Debug)]
+pub(crate) struct LambdaCode {
+    /// What the closure captures, as seen by the code around the lambda.
+    pub(crate) captures: Box<[Code]>,
+    /// The frame of a call: the parameter, if there is one, at position 0.
+    pub(crate) frame_size: usize,
+    pub(crate) has_parameter: bool,
+    pub(crate) result: Code,
+    /// The type of the result, as far as it is known.
+    pub(crate) result_type: tff_types::Type,
+}
+
+#[derive(Debug)]
+pub(crate) struct LocalCode {
+    pub(crate) name: Arc<str>,
+    pub(crate) slot: usize,
+    pub(crate) value: Code,
+}
+
+/// The code of a whole computation and the size of the frame it runs in.
+///
+/// # Errors
+/// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for data, [`ExecError::Limit`].
+pub(crate) fn compile(comp: &Comp) -> Result<(Code, usize), ExecError> {
+    let mut compiler = Compiler { scopes: vec![Scope::default()], nesting: 0 };
+    let code = compiler.comp(comp)?;
+    Ok((code, compiler.scope().frame_size))
+}
+
+/// The names of one lambda: its parameter and the locals of the blocks directly in it.
+#[derive(Default)]
+struct Scope {
+    /// For each name the positions of its bindings, innermost last.
+    bound: HashMap<Arc<str>, Vec<usize>>,
+    frame_size: usize,
+    /// Names that an enclosing lambda binds, with their position among the captures.
+    captured: HashMap<Arc<str>, usize>,
+    captures: Vec<Code>,
+}
+
+impl Scope {
+    fn bind(&mut self, name: &Arc<str>) -> usize {
+        let slot = self.frame_size;
+        self.frame_size += 1;
+        self.bound.entry(name.clone()).or_default().push(slot);
+        slot
+    }
+
+    fn unbind(&mut self, name: &str) {
+        if let Some(slots) = self.bound.get_mut(name) {
+            slots.pop();
+        }
+    }
+}
+
+struct Compiler {
+    /// One for each lambda around the current point, never empty.
+    scopes: Vec<Scope>,
+    nesting: usize,
+}
+
+impl Compiler {
+    fn scope(&mut self) -> &mut Scope {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    fn comp(&mut self, comp: &Comp) -> Result<Code, ExecError> {
+        if self.nesting >= MAX_NESTING {
+            return Err(ExecError::Limit { what: "the nesting of the computation", limit: MAX_NESTING });
+        }
+        self.nesting += 1;
+        let code = stacker::maybe_grow(64 << 10, 1 << 20, || self.kind(comp));
+        self.nesting -= 1;
+        code
+    }
+
+    fn kind(&mut self, comp: &Comp) -> Result<Code, ExecError> {
+        match comp.kind() {
+            CompKind::Reference(reference) => {
+                let innermost = self.scopes.len() - 1;
+                self.reference(&reference.name, innermost)
+                    .ok_or_else(|| ExecError::UnboundReference(reference.name.clone()))
+            }
+            CompKind::Selection(selection) => {
+                Ok(Code::Selection(Box::new(self.comp(&selection.source)?), selection.index))
+            }
+            CompKind::Struct(structure) => {
+                let elements = structure.elements.iter().enumerate();
+                let elements = elements.map(|(index, element)| {
+                    self.comp(&element.value).map_err(|error| match &element.name {
+                        Some(name) => error.at(format!("element `{name}`")),
+                        None => error.at(format!("element {index}")),
+                    })
+                });
+                Ok(Code::Struct(elements.collect::<Result<_, _>>()?))
+            }
+            CompKind::Call(call) => {
+                let function = Box::new(self.comp(&call.function)?);
+                let argument = call.argument.as_ref().map(|argument| self.comp(argument).map(Box::new)).transpose()?;
+                Ok(Code::Call(function, argument))
+            }
+            CompKind::Lambda(lambda) => self.lambda(lambda),
+            CompKind::Block(block) => self.block(block),
+            CompKind::Intrinsic(intrinsic) => {
+                Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
+                    Some(known) => Function::intrinsic(known, comp.ty()),
+                    None => Function::unknown(intrinsic.uri.clone()),
+                })))
+            }
+            CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
+            CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
+            CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),
+            CompKind::CompiledComputation(compiled) => {
+                let compiled = Compiled::new(compiled.clone(), comp.ty())?;
+                Ok(Code::Constant(Value::Function(Function::compiled(compiled))))
+            }
+        }
+    }
+
+    /// Where the value of `name` is for code in the scope at this position, captured through all
+    /// the lambdas in between.
+    fn reference(&mut self, name: &Arc<str>, position: usize) -> Option<Code> {
+        let scope = self.scopes.get(position)?;
+        if let Some(&slot) = scope.bound.get(name).and_then(|slots| slots.last()) {
+            return Some(Code::Local(slot));
+        }
+        if let Some(&capture) = scope.captured.get(name) {
+            return Some(Code::Captured(capture));
+        }
+        let outer = self.reference(name, position.checked_sub(1)?)?;
+        let scope = self.scopes.get_mut(position)?;
+        let capture = scope.captures.len();
+        scope.captures.push(outer);
+        scope.captured.insert(name.clone(), capture);
+        Some(Code::Captured(capture))
+    }
+
+    fn lambda(&mut self, lambda: &tff_ir::Lambda) -> Result<Code, ExecError> {
+        let mut scope = Scope::default();
+        if let Some(parameter) = &lambda.parameter {
+            scope.bind(&parameter.name);
+        }
+        self.scopes.push(scope);
+        let result = self.comp(&lambda.result);
+        let scope = self.scopes.pop().unwrap_or_default();
+        Ok(Code::Lambda(Arc::new(LambdaCode {
+            captures: scope.captures.into(),
+            frame_size: scope.frame_size,
+            has_parameter: lambda.parameter.is_some(),
+            result: result?,
+            result_type: lambda.result.ty().clone(),
+        })))
+    }
+
+    fn block(&mut self, block: &tff_ir::Block) -> Result<Code, ExecError> {
+        let mut locals = Vec::with_capacity(block.locals.len());
+        for local in block.locals.iter() {
+            let value = self.comp(&local.value).map_err(|error| error.at(format!("local `{}`", local.name)))?;
+            let slot = self.scope().bind(&local.name);
+            locals.push(LocalCode { name: local.name.clone(), slot, value });
+        }
+        let result = self.comp(&block.result)?;
+        for local in block.locals.iter() {
+            self.scope().unbind(&local.name);
+        }
+        Ok(Code::Block(locals.into(), Box::new(result)))
+    }
+}

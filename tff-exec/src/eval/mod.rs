@@ -1,0 +1,15 @@
+//! The one evaluator: environment, closures and federated values together.
+//!
+//! A computation is compiled once to [`code`], in which every reference is a position in a frame
+//! or among the captured values of its closure; [`run`] walks that. Intrinsics are plain functions
+//! over values in [`federated`] and [`sequences`].
+
+mod code;
+mod federated;
+mod intrinsic;
+mod run;
+mod sequences;
+
+pub(crate) use code::{Code, compile};
+pub use run::Function;
+pub(crate) use run::{Context, Frame, select};

@@ -1,0 +1,274 @@
+//! Running code: frames, closures, calls.
+
+use super::code::{Code, LambdaCode};
+use super::intrinsic::Intrinsic;
+use super::{federated, sequences};
+use crate::executor::Runtime;
+use crate::leaf::Prepared;
+use crate::{ExecError, StructValue, Value};
+use rayon::prelude::*;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use tff_ir::CompiledComputation;
+use tff_types::{FunctionType, Type};
+
+/// The most calls that may be active within one another. Well-typed computations end long before;
+/// a computation without types may call itself for ever.
+const MAX_CALL_DEPTH: usize = 1_000;
+
+/// A function value: a closure, an intrinsic, or a compiled computation.
+#[derive(Clone)]
+pub struct Function(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Closure(Arc<LambdaCode>, StructValue),
+    Intrinsic(Intrinsic, Type),
+    Compiled(Arc<Compiled>),
+    /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
+    Unknown(Arc<str>),
+}
+
+/// A compiled computation, prepared by its leaf when it is first called.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    comp: CompiledComputation,
+    ty: FunctionType,
+    prepared: OnceLock<Arc<dyn Prepared>>,
+}
+
+impl Compiled {
+    pub(crate) fn new(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
+        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
+        Ok(Self { comp, ty: ty.clone(), prepared: OnceLock::new() })
+    }
+
+    fn prepared(&self, runtime: &Runtime) -> Result<&Arc<dyn Prepared>, ExecError> {
+        if let Some(prepared) = self.prepared.get() {
+            return Ok(prepared);
+        }
+        let prepared = runtime.prepare_leaf(&self.comp, &self.ty)?;
+        Ok(self.prepared.get_or_init(|| prepared))
+    }
+}
+
+impl Function {
+    /// The function that code denotes, where nothing has to be run to know: that of a closed
+    /// lambda, of an intrinsic, of a compiled computation.
+    pub(crate) fn from_code(code: &Code) -> Option<Self> {
+        match code {
+            Code::Constant(Value::Function(function)) => Some(function.clone()),
+            Code::Lambda(lambda) if lambda.captures.is_empty() => {
+                Some(Self(Kind::Closure(lambda.clone(), StructValue::from_iter([]))))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn intrinsic(intrinsic: Intrinsic, ty: &Type) -> Self {
+        Self(Kind::Intrinsic(intrinsic, ty.clone()))
+    }
+
+    pub(crate) fn unknown(uri: Arc<str>) -> Self {
+        Self(Kind::Unknown(uri))
+    }
+
+    pub(crate) fn compiled(compiled: Compiled) -> Self {
+        Self(Kind::Compiled(Arc::new(compiled)))
+    }
+
+    /// How deeply what it captured is nested.
+    pub(crate) fn depth(&self) -> u32 {
+        match &self.0 {
+            Kind::Closure(_, captured) => captured.depth(),
+            Kind::Intrinsic(..) | Kind::Compiled(_) | Kind::Unknown(_) => 1,
+        }
+    }
+
+    /// The type of what a call gives.
+    pub(crate) fn result_type(&self) -> Option<&Type> {
+        match &self.0 {
+            Kind::Closure(lambda, _) => Some(&lambda.result_type),
+            Kind::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
+            Kind::Compiled(compiled) => Some(&compiled.ty.result),
+            Kind::Unknown(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Closure(lambda, _) => write!(f, "Function(lambda giving {})", lambda.result_type),
+            Kind::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
+            Kind::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Kind::Unknown(uri) => write!(f, "Function({uri})"),
+        }
+    }
+}
+
+/// What a piece of code may know while it runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) runtime: &'a Runtime,
+    /// The number of clients, where it is known.
+    pub(crate) n_clients: Option<usize>,
+    depth: usize,
+}
+
+/// The values that code refers to by position.
+pub(crate) struct Frame {
+    locals: Vec<Option<Value>>,
+    captured: StructValue,
+}
+
+impl Frame {
+    pub(crate) fn new(size: usize) -> Self {
+        Self { locals: vec![None; size], captured: StructValue::from_iter([]) }
+    }
+}
+
+impl<'a> Context<'a> {
+    pub(crate) const fn new(runtime: &'a Runtime, n_clients: Option<usize>) -> Self {
+        Self { runtime, n_clients, depth: 0 }
+    }
+
+    /// The number of clients.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownCardinality`].
+    pub(crate) fn n_clients(&self) -> Result<usize, ExecError> {
+        self.n_clients.ok_or(ExecError::UnknownCardinality)
+    }
+
+    pub(crate) fn eval(&self, code: &Code, frame: &mut Frame) -> Result<Value, ExecError> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.eval_here(code, frame))
+    }
+
+    fn eval_here(&self, code: &Code, frame: &mut Frame) -> Result<Value, ExecError> {
+        match code {
+            Code::Constant(value) => Ok(value.clone()),
+            Code::Local(slot) => frame.locals.get(*slot).cloned().flatten().ok_or_else(no_value),
+            Code::Captured(position) => frame.captured.get(*position).cloned().ok_or_else(no_value),
+            Code::Selection(source, index) => select(self.eval(source, frame)?, *index),
+            Code::Struct(elements) => {
+                let elements = elements.iter().map(|element| self.eval(element, frame));
+                Value::Struct(elements.collect::<Result<_, _>>()?).bounded()
+            }
+            Code::Call(function, argument) => {
+                let function = self.eval(function, frame)?;
+                let argument = argument.as_ref().map(|argument| self.eval(argument, frame)).transpose()?;
+                self.apply(&function, argument)
+            }
+            Code::Lambda(lambda) => {
+                let captured = lambda.captures.iter().map(|capture| self.eval(capture, frame));
+                let captured = captured.collect::<Result<_, _>>()?;
+                Value::Function(Function(Kind::Closure(lambda.clone(), captured))).bounded()
+            }
+            Code::Block(locals, result) => {
+                for local in locals {
+                    let value = self.eval(&local.value, frame);
+                    let value = value.map_err(|error| error.at(format!("local `{}`", local.name)))?;
+                    if let Some(slot) = frame.locals.get_mut(local.slot) {
+                        *slot = Some(value);
+                    }
+                }
+                self.eval(result, frame)
+            }
+        }
+    }
+
+    /// Calls a function value.
+    pub(crate) fn apply(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
+        let Value::Function(Function(kind)) = function else {
+            return Err(ExecError::mismatch("a function", function.describe()));
+        };
+        if self.depth >= MAX_CALL_DEPTH {
+            return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_CALL_DEPTH });
+        }
+        let inner = Self { depth: self.depth + 1, ..*self };
+        match kind {
+            Kind::Closure(lambda, captured) => {
+                let mut frame = Frame { locals: vec![None; lambda.frame_size], captured: captured.clone() };
+                if lambda.has_parameter
+                    && let Some(slot) = frame.locals.first_mut()
+                {
+                    *slot = argument;
+                }
+                inner.eval(&lambda.result, &mut frame)
+            }
+            Kind::Intrinsic(intrinsic, ty) => {
+                let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
+                inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
+            }
+            Kind::Compiled(compiled) => compiled.prepared(self.runtime)?.call(argument.as_ref()),
+            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
+        }
+    }
+
+    fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
+        match intrinsic {
+            Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
+            Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),
+            Intrinsic::FederatedMapAllEqual => federated::map_all_equal(self, &argument),
+            Intrinsic::FederatedBroadcast => federated::broadcast(argument),
+            Intrinsic::FederatedEvalAtClients => federated::eval_at_clients(self, &argument),
+            Intrinsic::FederatedEvalAtServer => federated::eval_at_server(self, &argument),
+            Intrinsic::FederatedSelect => federated::select(self, ty, &argument),
+            Intrinsic::FederatedValueAtClients => federated::value_at_clients(argument),
+            Intrinsic::FederatedValueAtServer => federated::value_at_server(argument),
+            Intrinsic::FederatedZipAtClients => federated::zip_at_clients(&argument),
+            Intrinsic::FederatedZipAtServer => federated::zip_at_server(&argument),
+            Intrinsic::SequenceMap => sequences::map(self, ty, &argument),
+            Intrinsic::SequenceReduce => sequences::reduce(self, &argument),
+        }
+    }
+
+    /// Computes something for each client, in parallel on the runtime's pool, and gives the values
+    /// in the clients' order, or the error of the first client that has one.
+    pub(crate) fn each_client(
+        &self,
+        n_clients: usize,
+        compute: impl Fn(usize) -> Result<Value, ExecError> + Sync,
+    ) -> Result<Arc<[Value]>, ExecError> {
+        let compute = |client_idx| compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")));
+        if n_clients <= 1 || self.runtime.threads() <= 1 {
+            return (0..n_clients).map(compute).collect();
+        }
+        // After a failure only clients before the failed one are still worth computing: they
+        // decide which error is the first.
+        let failed = AtomicUsize::new(usize::MAX);
+        let results: Vec<Option<Result<Value, ExecError>>> = self.runtime.pool()?.install(|| {
+            let clients = (0..n_clients).into_par_iter();
+            clients
+                .map(|client_idx| {
+                    if client_idx > failed.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                    let result = compute(client_idx);
+                    if result.is_err() {
+                        failed.fetch_min(client_idx, Ordering::Relaxed);
+                    }
+                    Some(result)
+                })
+                .collect()
+        });
+        // `None` stands only behind the first error, where collecting has already stopped.
+        results.into_iter().flatten().collect()
+    }
+}
+
+/// The element of a struct at this position.
+pub(crate) fn select(source: Value, index: usize) -> Result<Value, ExecError> {
+    let Value::Struct(elements) = source else {
+        return Err(ExecError::mismatch("a struct to select from", source.describe()));
+    };
+    let len = elements.len();
+    elements.get(index).cloned().ok_or(ExecError::IndexOutOfRange { index, len })
+}
+
+/// A parameter that was not given: a function without types may be called without its argument.
+fn no_value() -> ExecError {
+    ExecError::MissingArgument("a parameter that its result refers to".to_owned())
+}

@@ -1,0 +1,43 @@
+//! The sequence intrinsics.
+
+use super::federated::arguments;
+use super::run::Context;
+use crate::{ExecError, Sequence, Value};
+use std::sync::Arc;
+use tff_types::Type;
+
+fn sequence(value: &Value) -> Result<&Sequence, ExecError> {
+    match value {
+        Value::Sequence(sequence) => Ok(sequence),
+        _ => Err(ExecError::mismatch("a sequence", value.describe())),
+    }
+}
+
+/// `sequence_map`: `<(T -> U),T*>` to `U*`. The function is called once for each element.
+pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Value, ExecError> {
+    let [function, value] = arguments(argument)?;
+    let elements = sequence(value)?.elements(&ctx.runtime.tensorflow)?;
+    let mapped = elements.iter().enumerate().map(|(index, element)| {
+        ctx.apply(function, Some(element.clone())).map_err(|error| error.at(format!("element {index}")))
+    });
+    let mapped: Arc<[Value]> = mapped.collect::<Result<_, _>>()?;
+    let declared =
+        ty.as_function().and_then(|function| function.result.as_sequence()).map(|sequence| sequence.element.clone());
+    let derived = || match function {
+        Value::Function(function) => function.result_type().cloned(),
+        _ => None,
+    };
+    let element =
+        declared.or_else(derived).ok_or_else(|| ExecError::mismatch("a function to map", function.describe()))?;
+    Ok(Value::Sequence(Sequence::from_elements(element, mapped)))
+}
+
+/// `sequence_reduce`: `<T*,U,(<U,T> -> U)>` to `U`, a left fold from zero in the sequence's order.
+pub(super) fn reduce(ctx: &Context<'_>, argument: &Value) -> Result<Value, ExecError> {
+    let [value, zero, op] = arguments(argument)?;
+    let elements = sequence(value)?.elements(&ctx.runtime.tensorflow)?;
+    elements.iter().enumerate().try_fold(zero.clone(), |accumulator, (index, element)| {
+        let pair = Value::structure([accumulator, element.clone()]);
+        ctx.apply(op, Some(pair)).map_err(|error| error.at(format!("element {index}")))
+    })
+}

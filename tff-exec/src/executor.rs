@@ -1,0 +1,161 @@
+//! The runtime and the programs that run on it.
+
+use crate::conform::{check, conform};
+use crate::eval::{Code, Context, Frame, compile};
+use crate::leaf::Prepared;
+use crate::{ExecError, TensorFlow, Value, infer_cardinality};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use tff_ir::{Comp, CompiledComputation};
+use tff_types::{FunctionType, Placement, Type};
+
+/// How an [`Executor`] is set up.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// How many threads compute for clients; all cores where that is `None` or zero.
+    pub threads: Option<usize>,
+    /// The directory that holds `libtensorflow.so`, unless the environment variable
+    /// `TENSORFLOW_DIR` names one.
+    pub library_dir: Option<PathBuf>,
+}
+
+/// A runtime: the native libraries and the threads that programs share. Cheap to clone.
+///
+/// Making one starts nothing: libraries are opened and threads started when they are needed.
+#[derive(Clone, Debug)]
+pub struct Executor(Arc<Runtime>);
+
+pub(crate) struct Runtime {
+    pub(crate) tensorflow: TensorFlow,
+    threads: usize,
+    pool: OnceLock<ThreadPool>,
+}
+
+impl Runtime {
+    pub(crate) const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The fixed pool on which clients are computed.
+    pub(crate) fn pool(&self) -> Result<&ThreadPool, ExecError> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool);
+        }
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .thread_name(|index| format!("tff-client-{index}"))
+            .build()
+            .map_err(|error| ExecError::Library { library: "the thread pool", reason: error.to_string() })?;
+        Ok(self.pool.get_or_init(|| pool))
+    }
+
+    pub(crate) fn prepare_leaf(
+        &self,
+        comp: &CompiledComputation,
+        ty: &FunctionType,
+    ) -> Result<Arc<dyn Prepared>, ExecError> {
+        match comp {
+            CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
+            CompiledComputation::Xla(_) => Err(ExecError::Unsupported("an XLA computation".to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("threads", &self.threads).field("tensorflow", &self.tensorflow).finish()
+    }
+}
+
+impl Executor {
+    /// A runtime with these options.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
+        let tensorflow = TensorFlow::new(options.library_dir);
+        Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new() }))
+    }
+
+    pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
+        &self.0
+    }
+
+    /// The TensorFlow leaf, through which the elements of datasets are read.
+    #[must_use]
+    pub fn tensorflow(&self) -> &TensorFlow {
+        &self.0.tensorflow
+    }
+
+    /// Prepares a computation to be run, once or many times.
+    ///
+    /// # Errors
+    /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Unsupported`] where it
+    /// refers to data, [`ExecError::Limit`] where it is nested too deeply. Intrinsics that a
+    /// compiler would have to reduce fail when they are called.
+    pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
+        let (code, frame_size) = compile(comp)?;
+        Ok(Program { executor: self.clone(), ty: comp.ty().clone(), code: Arc::new(code), frame_size })
+    }
+}
+
+/// A computation that is ready to run. Cheap to clone; runs may overlap.
+#[derive(Clone, Debug)]
+pub struct Program {
+    executor: Executor,
+    ty: Type,
+    code: Arc<Code>,
+    frame_size: usize,
+}
+
+impl Program {
+    /// The type of the computation: a function type for what has to be called.
+    #[must_use]
+    pub const fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// Runs the computation on `n_clients` clients. A function is called, with `argument` if it
+    /// has a parameter; any other computation is evaluated.
+    ///
+    /// The number of clients follows from values of the argument that are not all-equal; where it
+    /// is given too, it must agree.
+    ///
+    /// # Errors
+    /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`]; [`ExecError::Mismatch`]
+    /// and [`ExecError::Cardinality`] with the path inside the argument; whatever fails on the way.
+    pub fn call(&self, argument: Option<Value>, n_clients: Option<usize>) -> Result<Value, ExecError> {
+        let n_clients = cardinality(argument.as_ref(), n_clients)?;
+        let ctx = Context::new(&self.executor.0, n_clients);
+        let value = ctx.eval(&self.code, &mut Frame::new(self.frame_size))?;
+        let Some(function) = self.ty.as_function() else {
+            if argument.is_some() {
+                return Err(ExecError::UnexpectedArgument);
+            }
+            return conform(value, &self.ty, n_clients);
+        };
+        match (&function.parameter, &argument) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
+            (Some(parameter), None) => return Err(ExecError::MissingArgument(parameter.to_string())),
+            (Some(parameter), Some(argument)) => {
+                check(argument, parameter, n_clients).map_err(|error| error.at("argument"))?;
+            }
+        }
+        conform(ctx.apply(&value, argument)?, &function.result, n_clients)
+    }
+}
+
+/// The number of clients that the argument implies and the caller gives.
+fn cardinality(argument: Option<&Value>, given: Option<usize>) -> Result<Option<usize>, ExecError> {
+    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at("argument"))?.flatten();
+    match (implied, given) {
+        (Some(found), Some(expected)) if found != expected => {
+            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at("argument"))
+        }
+        (implied, given) => Ok(implied.or(given)),
+    }
+}

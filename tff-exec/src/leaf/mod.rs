@@ -1,0 +1,18 @@
+//! Leaves: what runs a compiled computation, prepared once and called many times.
+
+pub mod tensorflow;
+
+use crate::{ExecError, Value};
+use std::fmt;
+
+/// A compiled computation, ready to be called from any thread, also from several at once.
+///
+/// The argument was not checked before: a prepared computation checks kinds, element types and
+/// shapes against its own type and says where in the argument a mismatch is.
+pub trait Prepared: Send + Sync + fmt::Debug {
+    /// Calls it on the caller's thread.
+    ///
+    /// # Errors
+    /// An [`ExecError`] for an argument that is not of the parameter's type, or a run that fails.
+    fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError>;
+}

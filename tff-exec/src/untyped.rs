@@ -1,0 +1,182 @@
+//! Values from and to messages without a type to go by, as a peer of the worker sends them.
+
+use crate::conform::unknown_type;
+use crate::tensor_proto::{array_from_any, array_to_any};
+use crate::value::MAX_DEPTH;
+use crate::{Clients, ExecError, Sequence, Value};
+use std::sync::Arc;
+use tff_ir::Array;
+use tff_proto::v0 as pb;
+use tff_types::{Placement, Type};
+
+/// The three forms in which clients of different versions write tensors and sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Dialect {
+    /// TFF 0.80: tensors as `TensorProto` in an `Any`.
+    Tensors,
+    /// TFF 0.87: arrays, and sequences as serialized datasets.
+    #[default]
+    Arrays,
+    /// TFF 0.88 and later: arrays, and sequences as lists of their elements.
+    Elements,
+}
+
+/// Reads a value that is no computation and notes the dialect it is written in.
+///
+/// A value at clients must have one member for each of `n_clients`, or one for all.
+///
+/// # Errors
+/// An [`ExecError`] with the path inside the value.
+pub(crate) fn read(value: &pb::value::Value, n_clients: usize, dialect: &mut Dialect) -> Result<Value, ExecError> {
+    read_at(value, n_clients, dialect, 0)
+}
+
+fn read_at(value: &pb::value::Value, n_clients: usize, dialect: &mut Dialect, depth: u32) -> Result<Value, ExecError> {
+    use pb::value::Value as V;
+    if depth >= MAX_DEPTH {
+        return Err(ExecError::Limit { what: "the nesting of a value", limit: MAX_DEPTH as usize });
+    }
+    match value {
+        V::Array(array) => {
+            if *dialect == Dialect::Tensors {
+                *dialect = Dialect::Arrays;
+            }
+            Ok(Value::array(Array::from_proto(array)?))
+        }
+        V::Tensor(any) => {
+            *dialect = Dialect::Tensors;
+            Ok(Value::array(array_from_any(any)?))
+        }
+        V::Struct(value) => {
+            let elements = value.element.iter().enumerate().map(|(index, element)| {
+                let member = element.value.as_ref().and_then(|value| value.value.as_ref()).ok_or(ExecError::Empty);
+                member
+                    .and_then(|member| read_at(member, n_clients, dialect, depth + 1))
+                    .map_err(|error| error.at_element(index, None))
+            });
+            Ok(Value::Struct(elements.collect::<Result<_, _>>()?))
+        }
+        V::Sequence(value) => sequence(value, dialect),
+        V::Federated(value) => federated(value, n_clients, dialect, depth),
+        V::Computation(_) => Err(ExecError::mismatch("a value that is no computation", "a computation")),
+    }
+}
+
+fn sequence(value: &pb::value::Sequence, dialect: &mut Dialect) -> Result<Value, ExecError> {
+    use pb::value::sequence::Value as S;
+    let element = value.element_type.as_ref().map(Type::from_proto).transpose();
+    let element = element.map_err(|error| ExecError::Decode(error.to_string()))?;
+    match &value.value {
+        Some(S::SerializedGraphDef(graph)) => {
+            if *dialect == Dialect::Elements {
+                *dialect = Dialect::Arrays;
+            }
+            Ok(Value::Sequence(Sequence::from_dataset(element.unwrap_or_else(unknown_type), graph.clone())))
+        }
+        Some(S::ZippedSavedModel(_)) => Err(ExecError::Unsupported("a sequence given as a zipped saved model".into())),
+        None => {
+            *dialect = Dialect::Elements;
+            let element = element.ok_or_else(|| ExecError::mismatch("a sequence with its element type", "none"))?;
+            let elements = crate::proto::elements_from_proto(&element, &value.element)?;
+            Ok(Value::Sequence(Sequence::from_elements(element, elements)))
+        }
+    }
+}
+
+/// Reads a federated value and checks what the seed says of `all_equal` and of the server.
+fn federated(
+    value: &pb::value::Federated,
+    n_clients: usize,
+    dialect: &mut Dialect,
+    depth: u32,
+) -> Result<Value, ExecError> {
+    let ty = value.r#type.as_ref();
+    let all_equal = ty.is_some_and(|ty| ty.all_equal);
+    let found = value.value.len();
+    let uri = match ty.and_then(|ty| ty.placement.as_ref()).and_then(|spec| spec.placement.as_ref()) {
+        Some(pb::placement_spec::Placement::Value(placement)) => placement.uri.as_str(),
+        Some(pb::placement_spec::Placement::Label(label)) => label.label.as_str(),
+        None => "",
+    };
+    // The number of values is checked before the placement: what is wrong first decides the error.
+    if all_equal && found != 1 {
+        let found = format!("{found} values");
+        return Err(ExecError::mismatch("one value for an all-equal federated value", found));
+    }
+    let placement: Placement = uri.parse()?;
+    let mut member = |(index, member): (usize, &pb::Value)| {
+        let member = member.value.as_ref().ok_or(ExecError::Empty);
+        member
+            .and_then(|member| read_at(member, n_clients, dialect, depth + 1))
+            .map_err(|error| error.at_element(index, None))
+    };
+    match (placement, all_equal) {
+        (Placement::Server, false) => {
+            Err(ExecError::mismatch("an all-equal value at SERVER", "one that is not all-equal"))
+        }
+        (Placement::Clients, false) if found != n_clients => {
+            Err(ExecError::Cardinality { placement, expected: n_clients, found })
+        }
+        (Placement::Clients, false) => {
+            let members = value.value.iter().enumerate().map(member);
+            Ok(Value::Clients(Clients::Each(members.collect::<Result<_, _>>()?)))
+        }
+        (_, true) => {
+            let first = value.value.iter().enumerate().next().ok_or(ExecError::Empty)?;
+            let member = Arc::new(member(first)?);
+            Ok(match placement {
+                Placement::Server => Value::Server(member),
+                Placement::Clients => Value::Clients(Clients::AllEqual(member)),
+            })
+        }
+    }
+}
+
+/// Writes a value: structs without names, values at clients one by one for `n_clients`.
+///
+/// # Errors
+/// [`ExecError::Unsupported`] for functions that are not to be written; those of a dataset.
+pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result<pb::Value, ExecError> {
+    use pb::value::Value as V;
+    let kind = match value {
+        Value::Tensor(tensor) => match dialect {
+            Dialect::Tensors => V::Tensor(array_to_any(tensor.array())),
+            Dialect::Arrays | Dialect::Elements => V::Array(tensor.array().to_proto_value()),
+        },
+        Value::Struct(elements) => {
+            let element = elements.iter().map(|value| {
+                let value = Some(write(value, n_clients, dialect)?);
+                Ok(pb::value::r#struct::Element { name: String::new(), value })
+            });
+            V::Struct(pb::value::Struct { element: element.collect::<Result<_, ExecError>>()? })
+        }
+        Value::Sequence(sequence) => V::Sequence(pb::value::Sequence {
+            value: Some(pb::value::sequence::Value::SerializedGraphDef(sequence.dataset()?)),
+            ..Default::default()
+        }),
+        Value::Server(member) => federated_message(Placement::Server, vec![write(member, n_clients, dialect)?]),
+        Value::Clients(Clients::AllEqual(member)) => {
+            let member = write(member, n_clients, dialect)?;
+            federated_message(Placement::Clients, vec![member; n_clients])
+        }
+        Value::Clients(Clients::Each(members)) => {
+            let members = members.iter().map(|member| write(member, n_clients, dialect));
+            federated_message(Placement::Clients, members.collect::<Result<_, _>>()?)
+        }
+        Value::Placement(placement) => V::Computation(pb::Computation {
+            r#type: Some(Type::placement().to_proto().map_err(|error| ExecError::Decode(error.to_string()))?),
+            computation: Some(pb::computation::Computation::Placement(placement.to_proto())),
+        }),
+        Value::Function(_) => return Err(ExecError::Unsupported("a function as a result".to_owned())),
+    };
+    Ok(pb::Value { value: Some(kind) })
+}
+
+fn federated_message(placement: Placement, value: Vec<pb::Value>) -> pb::value::Value {
+    let spec = pb::PlacementSpec { placement: Some(pb::placement_spec::Placement::Value(placement.to_proto())) };
+    let all_equal = placement == Placement::Server;
+    pb::value::Value::Federated(pb::value::Federated {
+        r#type: Some(pb::FederatedType { placement: Some(spec), all_equal, member: None }),
+        value,
+    })
+}

@@ -1,0 +1,99 @@
+//! Where in a computation something is.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One step from a computation to one directly below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CompStep {
+    /// The source of a selection.
+    Source,
+    /// The element of a struct at this position, with its name if it has one.
+    Element(usize, Option<Arc<str>>),
+    /// The function of a call.
+    Function,
+    /// The argument of a call.
+    Argument,
+    /// The result of a lambda.
+    LambdaResult,
+    /// The local of a block at this position, with its name.
+    Local(usize, Arc<str>),
+    /// The result of a block.
+    BlockResult,
+    /// So many steps that are left out.
+    Elided(usize),
+}
+
+/// A path from the root of a computation to a part of it.
+///
+/// It prints as the fields of the seed's messages that lead there, from the kind of a computation
+/// to the part of it: `.lambda.result`, `.block.local[3](name)`, `.block.result`,
+/// `.call.function`, `.call.argument`, `.struct.element[0](name)`, `.selection.source`; the root
+/// prints as `.`. The middle of a very long path is left out: `...(1200 steps)...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CompPath(Arc<[CompStep]>);
+
+/// The most steps that are kept at each end of a path.
+const KEPT: usize = 100;
+
+impl CompPath {
+    /// The path of these steps from the root.
+    #[must_use]
+    pub fn new(steps: &[CompStep]) -> Self {
+        let elided = steps.len().saturating_sub(2 * KEPT);
+        match (steps.first_chunk::<KEPT>(), steps.last_chunk::<KEPT>()) {
+            (Some(first), Some(last)) if elided > 0 => {
+                Self(first.iter().cloned().chain([CompStep::Elided(elided)]).chain(last.iter().cloned()).collect())
+            }
+            _ => Self(steps.into()),
+        }
+    }
+
+    /// The steps from the root.
+    #[must_use]
+    pub fn steps(&self) -> &[CompStep] {
+        &self.0
+    }
+}
+
+impl fmt::Display for CompPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str(".");
+        }
+        for step in self.steps() {
+            match step {
+                CompStep::Source => f.write_str(".selection.source")?,
+                CompStep::Element(index, None) => write!(f, ".struct.element[{index}]")?,
+                CompStep::Element(index, Some(name)) => write!(f, ".struct.element[{index}]({})", Name(name))?,
+                CompStep::Function => f.write_str(".call.function")?,
+                CompStep::Argument => f.write_str(".call.argument")?,
+                CompStep::LambdaResult => f.write_str(".lambda.result")?,
+                CompStep::Local(index, name) => write!(f, ".block.local[{index}]({})", Name(name))?,
+                CompStep::BlockResult => f.write_str(".block.result")?,
+                CompStep::Elided(count) => write!(f, "...({count} steps)...")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name in a message for people: on one line and of bounded length.
+pub(crate) struct Name<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 60;
+        for (position, char) in self.0.chars().enumerate() {
+            if position == SHOWN {
+                return f.write_str("...");
+            }
+            if char.is_control() {
+                write!(f, "{}", char.escape_default())?;
+            } else {
+                write!(f, "{char}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,495 @@
+//! The rules that a computation as a whole must follow, and everything that breaks them.
+//!
+//! The constructors hold what concerns one node and its parts; here are the rules about names and
+//! their scopes, about graphs and their bindings, and about intrinsics. All rules are checked
+//! again, so that also what was decoded leniently is covered.
+
+use crate::build::{check_equivalent, derive_type, is_untyped};
+use crate::diag::Shown;
+use crate::path::Name;
+use crate::proto::decode_reporting;
+use crate::visit::with_stack;
+use crate::{
+    Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DecodeProblem, IntrinsicDef, Scope,
+    TensorFlowBinding, XlaBinding,
+};
+use std::collections::HashSet;
+use std::fmt;
+use tff_proto::v0 as pb;
+use tff_types::{Path, Step, Type, TypeKind};
+
+/// Something wrong or doubtful in a computation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Whether the computation is wrong.
+    pub severity: Severity,
+    /// Which rule is broken.
+    pub code: Code,
+    /// Where.
+    pub path: CompPath,
+    /// What was expected and what was found, in one line.
+    pub message: String,
+}
+
+/// How bad a [`Diagnostic`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The computation means something, but not everyone accepts it.
+    Warning,
+    /// The computation is wrong.
+    Error,
+}
+
+/// The rules, each with a stable name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// `unbound-reference`: nothing binds the name.
+    UnboundReference,
+    /// `reference-type`: the reference is of another type than what its name is bound to.
+    ReferenceType,
+    /// `ill-typed-call`: what is called is no function, or the argument does not suit it.
+    IllTypedCall,
+    /// `bad-selection`: what is selected from is no struct, or has no such element.
+    BadSelection,
+    /// `bad-literal`: the elements are not of the type of the literal.
+    BadLiteral,
+    /// `empty-name`: a parameter, local, reference or intrinsic without a name.
+    EmptyName,
+    /// `bad-type`: the type that follows from the parts cannot be.
+    BadType,
+    /// `other-type`: the node states another type than follows from its parts.
+    OtherType,
+    /// `missing-type`: nothing says of which type the node is.
+    MissingType,
+    /// `malformed`: the message is no computation.
+    Malformed,
+    /// `duplicate-local`: two locals of a block have the same name.
+    DuplicateLocal,
+    /// `empty-block`: a block without locals; a warning.
+    EmptyBlock,
+    /// `unknown-intrinsic`: an intrinsic that only a runtime may know; a warning.
+    UnknownIntrinsic,
+    /// `intrinsic-type`: the type is no instance of the signature of the intrinsic.
+    IntrinsicType,
+    /// `local-computation-type`: a graph or module is no function, or of a type that it cannot
+    /// compute with.
+    LocalComputationType,
+    /// `binding-mismatch`: the bindings of a graph or module do not parallel its type.
+    BindingMismatch,
+    /// `too-many-problems`: what else is wrong is not reported.
+    TooManyProblems,
+}
+
+impl Code {
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnboundReference => "unbound-reference",
+            Self::ReferenceType => "reference-type",
+            Self::IllTypedCall => "ill-typed-call",
+            Self::BadSelection => "bad-selection",
+            Self::BadLiteral => "bad-literal",
+            Self::EmptyName => "empty-name",
+            Self::BadType => "bad-type",
+            Self::OtherType => "other-type",
+            Self::MissingType => "missing-type",
+            Self::Malformed => "malformed",
+            Self::DuplicateLocal => "duplicate-local",
+            Self::EmptyBlock => "empty-block",
+            Self::UnknownIntrinsic => "unknown-intrinsic",
+            Self::IntrinsicType => "intrinsic-type",
+            Self::LocalComputationType => "local-computation-type",
+            Self::BindingMismatch => "binding-mismatch",
+            Self::TooManyProblems => "too-many-problems",
+        }
+    }
+
+    const fn severity(self) -> Severity {
+        match self {
+            Self::EmptyBlock | Self::UnknownIntrinsic => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    const fn of_decoding(problem: &DecodeProblem) -> Self {
+        match problem {
+            DecodeProblem::Build(error) => Self::of(error),
+            DecodeProblem::MissingType => Self::MissingType,
+            DecodeProblem::BadType { .. } | DecodeProblem::ReservedLabel => Self::BadType,
+            DecodeProblem::OtherType { .. }
+            | DecodeProblem::LambdaNotAFunction(_)
+            | DecodeProblem::ParameterWithoutType { .. }
+            | DecodeProblem::ParameterWithoutName(_) => Self::OtherType,
+            DecodeProblem::NegativeIndex(_) => Self::BadSelection,
+            DecodeProblem::Array(_) => Self::BadLiteral,
+            DecodeProblem::NoKind | DecodeProblem::Missing(_) | DecodeProblem::UnknownPlacement(_) => Self::Malformed,
+        }
+    }
+
+    const fn of(error: &BuildError) -> Self {
+        match error {
+            BuildError::NotAFunction { .. }
+            | BuildError::MissingArgument { .. }
+            | BuildError::UnexpectedArgument { .. }
+            | BuildError::ArgumentNotAssignable(_) => Self::IllTypedCall,
+            BuildError::NotAStruct { .. } | BuildError::IndexOutOfRange { .. } | BuildError::NoSuchElement { .. } => {
+                Self::BadSelection
+            }
+            BuildError::LiteralNotATensor { .. } | BuildError::LiteralMismatch { .. } => Self::BadLiteral,
+            BuildError::EmptyName(_) => Self::EmptyName,
+            BuildError::Type(_) => Self::BadType,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Prints `error[unbound-reference] at .lambda.result: …`.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}[{}] at {}: {}", self.code, self.path, self.message)
+    }
+}
+
+/// The most problems that are reported of one computation.
+const MAX_PROBLEMS: usize = 1000;
+
+/// Everything that is wrong or doubtful in a computation, in the order of a walk from the root:
+/// each node before its parts, function before argument, locals before result.
+///
+/// A computation without a diagnostic of [`Severity::Error`] is valid.
+#[must_use]
+pub fn validate(comp: &Comp) -> Vec<Diagnostic> {
+    let mut validator = Validator { check_nodes: true, ..Validator::default() };
+    validator.comp(comp);
+    validator.diagnostics
+}
+
+/// Everything that is wrong or doubtful in an encoded computation: first what keeps it from being
+/// decoded, then what the validator finds in the rest.
+#[must_use]
+pub fn validate_proto(proto: &pb::Computation) -> Vec<Diagnostic> {
+    let (comp, errors) = decode_reporting(proto, MAX_PROBLEMS);
+    // What the decoder finds wrong with single nodes need not be found again.
+    let mut validator = Validator { check_nodes: errors.is_empty(), ..Validator::default() };
+    for error in errors {
+        validator.report_at(error.path, Code::of_decoding(&error.problem), error.problem);
+    }
+    validator.comp(&comp);
+    validator.diagnostics
+}
+
+#[derive(Default)]
+struct Validator {
+    /// Whether to check each node against its parts.
+    check_nodes: bool,
+    /// The steps to the current node.
+    path: Vec<CompStep>,
+    /// The types of the names in scope.
+    scope: Scope<Type>,
+    diagnostics: Vec<Diagnostic>,
+    /// Whether there are more problems than are reported.
+    full: bool,
+}
+
+impl Validator {
+    fn report(&mut self, code: Code, message: impl fmt::Display) {
+        self.report_at(CompPath::new(&self.path), code, message);
+    }
+
+    fn report_at(&mut self, path: CompPath, code: Code, message: impl fmt::Display) {
+        if self.full {
+            return;
+        }
+        self.full = self.diagnostics.len() + 1 == MAX_PROBLEMS;
+        let (code, message) = if self.full {
+            (Code::TooManyProblems, "more problems than are reported".to_owned())
+        } else {
+            (code, message.to_string())
+        };
+        self.diagnostics.push(Diagnostic { severity: code.severity(), code, path, message });
+    }
+
+    fn comp(&mut self, comp: &Comp) {
+        if self.full {
+            return;
+        }
+        self.check_node(comp);
+        with_stack(|| self.check_parts(comp));
+    }
+
+    fn part(&mut self, step: CompStep, comp: &Comp) {
+        self.path.push(step);
+        self.comp(comp);
+        self.path.pop();
+    }
+
+    fn check_parts(&mut self, comp: &Comp) {
+        match comp.kind() {
+            CompKind::Selection(selection) => self.part(CompStep::Source, &selection.source),
+            CompKind::Struct(structure) => {
+                for (index, element) in structure.elements.iter().enumerate() {
+                    self.part(CompStep::Element(index, element.name.clone()), &element.value);
+                }
+            }
+            CompKind::Call(call) => {
+                self.part(CompStep::Function, &call.function);
+                if let Some(argument) = &call.argument {
+                    self.part(CompStep::Argument, argument);
+                }
+            }
+            CompKind::Lambda(lambda) => {
+                if let Some(parameter) = &lambda.parameter {
+                    self.scope.bind(parameter.name.clone(), parameter.ty.clone());
+                }
+                self.part(CompStep::LambdaResult, &lambda.result);
+                if let Some(parameter) = &lambda.parameter {
+                    self.scope.unbind(&parameter.name);
+                }
+            }
+            CompKind::Block(block) => {
+                for (index, local) in block.locals.iter().enumerate() {
+                    self.part(CompStep::Local(index, local.name.clone()), &local.value);
+                    self.scope.bind(local.name.clone(), local.value.ty().clone());
+                }
+                self.part(CompStep::BlockResult, &block.result);
+                for local in block.locals.iter() {
+                    self.scope.unbind(&local.name);
+                }
+            }
+            CompKind::Reference(_)
+            | CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => {}
+        }
+    }
+
+    fn check_node(&mut self, comp: &Comp) {
+        let ty = comp.ty();
+        if self.check_nodes {
+            self.check_type(comp);
+        }
+        match comp.kind() {
+            CompKind::Reference(reference) => self.check_reference(&reference.name, ty),
+            CompKind::Block(block) => self.check_locals(block),
+            CompKind::Intrinsic(intrinsic) => self.check_intrinsic(&intrinsic.uri),
+            CompKind::CompiledComputation(compiled) => self.check_compiled(compiled, ty),
+            CompKind::Selection(_)
+            | CompKind::Struct(_)
+            | CompKind::Call(_)
+            | CompKind::Lambda(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_) => {}
+        }
+    }
+
+    fn check_type(&mut self, comp: &Comp) {
+        let ty = comp.ty();
+        match derive_type(comp.kind(), Some(ty)) {
+            Err(error) => self.report(Code::of(&error), error),
+            Ok(derived) => {
+                if let Err(mismatch) = check_equivalent(ty, &derived) {
+                    let kind = comp.kind_name();
+                    self.report(
+                        Code::OtherType,
+                        format_args!("the {kind} states another type than its parts have: {mismatch}"),
+                    );
+                }
+            }
+        }
+        if is_untyped(ty) {
+            self.report(Code::MissingType, format_args!("nothing says of which type the {} is", comp.kind_name()));
+        }
+    }
+
+    fn check_reference(&mut self, name: &str, ty: &Type) {
+        match self.scope.get(name) {
+            None => self.report(Code::UnboundReference, format_args!("nothing binds the name `{}`", Name(name))),
+            Some(bound) => {
+                if let Err(mismatch) = check_equivalent(bound, ty) {
+                    let name = Name(name);
+                    self.report(
+                        Code::ReferenceType,
+                        format_args!("the reference is of another type than `{name}` is bound to: {mismatch}"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn check_locals(&mut self, block: &Block) {
+        if block.locals.is_empty() {
+            self.report(Code::EmptyBlock, "a block without locals");
+        }
+        let mut names = HashSet::new();
+        for (index, local) in block.locals.iter().enumerate() {
+            if !names.insert(&local.name) {
+                self.path.push(CompStep::Local(index, local.name.clone()));
+                let name = Name(&local.name);
+                self.report(Code::DuplicateLocal, format_args!("an earlier local of the block is named `{name}`, too"));
+                self.path.pop();
+            }
+        }
+    }
+
+    fn check_intrinsic(&mut self, uri: &str) {
+        if IntrinsicDef::find(uri).is_none() {
+            self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{}`", Name(uri)));
+        }
+    }
+
+    fn check_compiled(&mut self, compiled: &CompiledComputation, ty: &Type) {
+        if is_untyped(ty) {
+            return;
+        }
+        let Some(function) = ty.as_function() else {
+            let message = format!("expected a function type for a graph or module, found {}", Shown(ty));
+            return self.report(Code::LocalComputationType, message);
+        };
+        let is_xla = matches!(compiled, CompiledComputation::Xla(_));
+        let parts = function.parameter.iter().map(|it| (Step::Parameter, it)).chain([(Step::Result, &function.result)]);
+        let mut is_local = true;
+        for (step, part) in parts {
+            let mut path = Path::root();
+            path.push(step);
+            is_local &= self.check_local_type(part, &mut path, is_xla);
+        }
+        if is_local {
+            self.check_bindings(compiled, function.parameter.as_ref(), &function.result);
+        }
+    }
+
+    /// Checks that the type is made of what graphs (and modules) compute with.
+    fn check_local_type(&mut self, ty: &Type, path: &mut Path, is_xla: bool) -> bool {
+        let is_wrong = match ty.kind() {
+            TypeKind::Tensor(_) | TypeKind::Struct(_) => false,
+            TypeKind::Sequence(_) => is_xla,
+            TypeKind::Function(_) | TypeKind::Abstract(_) | TypeKind::Placement(_) | TypeKind::Federated(_) => true,
+        };
+        if is_wrong {
+            let (system, allowed) =
+                if is_xla { ("module", "tensors and structs") } else { ("graph", "tensors, structs and sequences") };
+            let found = Shown(ty);
+            self.report(
+                Code::LocalComputationType,
+                format_args!("a {system} computes with {allowed}, found {found} at {path}"),
+            );
+            return false;
+        }
+        let mut is_local = true;
+        for (step, child) in ty.children() {
+            path.push(step);
+            is_local &= self.check_local_type(child, path, is_xla);
+            path.pop();
+        }
+        is_local
+    }
+
+    fn check_bindings(&mut self, compiled: &CompiledComputation, parameter: Option<&Type>, result: &Type) {
+        match compiled {
+            CompiledComputation::TensorFlow(it) => {
+                self.check_binding(Step::Parameter, parameter, it.parameter.as_ref());
+                self.check_binding(Step::Result, Some(result), Some(&it.result));
+            }
+            CompiledComputation::Xla(it) => {
+                self.check_binding(Step::Parameter, parameter, it.parameter.as_ref());
+                self.check_binding(Step::Result, Some(result), Some(&it.result));
+            }
+        }
+    }
+
+    fn check_binding<B: Binding>(&mut self, step: Step, ty: Option<&Type>, binding: Option<&B>) {
+        let mut path = Path::root();
+        path.push(step);
+        match (ty, binding) {
+            (None, None) => {}
+            (Some(ty), Some(binding)) => self.check_parallel(ty, binding, &mut path),
+            (Some(ty), None) => {
+                let message = format!("expected a binding for {} at {path}, found none", Shown(ty));
+                self.report(Code::BindingMismatch, message);
+            }
+            (None, Some(_)) => {
+                self.report(
+                    Code::BindingMismatch,
+                    format_args!("the function has no parameter, found a binding for it"),
+                );
+            }
+        }
+    }
+
+    /// Checks that the tree of bindings is that of the type. It recurses no deeper than the type.
+    fn check_parallel<B: Binding>(&mut self, ty: &Type, binding: &B, path: &mut Path) {
+        let structure = ty.as_struct();
+        match (structure, binding.elements()) {
+            (Some(structure), Some(elements)) if structure.len() == elements.len() => {
+                for ((step, element), binding) in ty.children().zip(elements) {
+                    path.push(step);
+                    self.check_parallel(element, binding, path);
+                    path.pop();
+                }
+            }
+            (Some(structure), Some(elements)) => {
+                let (expected, found) = (structure.len(), elements.len());
+                self.report(
+                    Code::BindingMismatch,
+                    format_args!("expected bindings for {expected} elements at {path}, found {found}"),
+                );
+            }
+            _ if binding.kind() != ty.kind_name() => {
+                let (ty, found) = (Shown(ty), binding.kind());
+                self.report(
+                    Code::BindingMismatch,
+                    format_args!("expected a binding for {ty} at {path}, found one for a {found}"),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the bindings of graphs and modules have in common.
+trait Binding: Sized {
+    /// The bindings of the elements, if it is that of a struct.
+    fn elements(&self) -> Option<&[Self]>;
+    /// The kind of type that it is for.
+    fn kind(&self) -> &'static str;
+}
+
+impl Binding for TensorFlowBinding {
+    fn elements(&self) -> Option<&[Self]> {
+        if let Self::Struct(elements) = self { Some(elements) } else { None }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Struct(_) => "struct",
+            Self::Tensor(_) => "tensor",
+            Self::Sequence(_) => "sequence",
+        }
+    }
+}
+
+impl Binding for XlaBinding {
+    fn elements(&self) -> Option<&[Self]> {
+        if let Self::Struct(elements) = self { Some(elements) } else { None }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Struct(_) => "struct",
+            Self::Tensor(_) => "tensor",
+        }
+    }
+}
