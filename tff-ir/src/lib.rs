@@ -18,6 +18,7 @@ mod opaque;
 mod path;
 mod proto;
 mod scope;
+pub mod text;
 mod transform;
 mod validate;
 mod visit;
