@@ -121,3 +121,27 @@ fn the_text_form_is_lossless() {
         }
     }
 }
+
+/// What the reference prints leaves out types; all else follows.
+#[test]
+fn what_the_reference_prints_is_read_as_what_it_printed() {
+    let mut count = 0;
+    for record in records() {
+        let comp = read(&bytes(&record, "proto"));
+        let mut environment = Environment {
+            parameter: comp.ty().as_function().and_then(|function| function.parameter.clone()),
+            ..Environment::default()
+        };
+        for compiled in comp.preorder().filter(|it| it.as_compiled().is_some()) {
+            let body = compiled.to_proto().expect("a message").encode_to_vec();
+            environment.bodies.insert_comp(compiled.checksum(), body.into());
+        }
+        for form in ["compact", "formatted"] {
+            let printed = text(&record, form);
+            let parsed = parse(printed, &environment).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+            assert_eq!(parsed.comp, comp, "{} {form}", record["name"]);
+            count += 1;
+        }
+    }
+    assert_eq!(count, 200);
+}

@@ -35,8 +35,8 @@ pub(super) enum WrittenKind {
     Lambda { parameter: Option<(Arc<str>, Option<Type>)>, result: Id },
     /// `(let a=x in y)`
     Block { locals: Vec<(Arc<str>, Id)>, result: Id },
-    /// `%federated_sum:({int32}@CLIENTS -> int32@SERVER)`
-    Intrinsic { uri: Arc<str>, ty: Type },
+    /// `%federated_sum:({int32}@CLIENTS -> int32@SERVER)`, `%federated_sum`
+    Intrinsic { uri: Arc<str>, ty: Option<Type> },
     /// `@CLIENTS`
     Placement(Placement),
     /// `comp#LABEL`

@@ -83,7 +83,7 @@ fn accumulated<'t>(types: &[Option<&'t Type>]) -> Option<&'t Type> {
 }
 
 /// The type of the intrinsic where it is called with an argument of this type.
-fn instance(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
+pub(super) fn instance(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
     let invalid = |error: TypeError| TextProblem::Build(BuildError::Type(error));
     match intrinsic.uri {
         "federated_zip_at_clients" => zip(argument, Placement::Clients).map_err(invalid),
@@ -98,9 +98,33 @@ fn instance(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProbl
     }
 }
 
+/// The instance of the signature whose parameter is the argument as it is, but for what the
+/// signature does not have: names of what is a list of arguments, and all-equal bits.
 fn instantiate(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
-    let instantiated = intrinsic.template().instantiate(argument);
-    instantiated.map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri.to_owned(), error: Box::new(error) })
+    let template = intrinsic.template();
+    let instantiated = template.instantiate(argument);
+    let instance = instantiated
+        .map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri.to_owned(), error: Box::new(error) })?;
+    let parameter = template.as_function().and_then(|function| function.parameter.as_ref());
+    let exact = parameter.and_then(|parameter| as_parameter(parameter, argument).ok()).and_then(|parameter| {
+        let result = instance.as_function()?.result.clone();
+        Type::function(Some(parameter), result).ok().filter(|ty| intrinsic.check_instance(ty).is_ok())
+    });
+    Ok(exact.unwrap_or(instance))
+}
+
+/// The argument with the names and all-equal bits that the parameter of a signature has.
+fn as_parameter(parameter: &Type, argument: &Type) -> Result<Type, TypeError> {
+    match (parameter.kind(), argument.kind()) {
+        (TypeKind::Federated(federated), TypeKind::Federated(_)) => Ok(argument.with_all_equal(federated.all_equal)),
+        (TypeKind::Struct(parameters), TypeKind::Struct(arguments)) if parameters.len() == arguments.len() => {
+            let pairs = parameters.elements().iter().zip(arguments.elements());
+            let elements: Vec<Type> =
+                pairs.map(|(it, argument)| as_parameter(&it.ty, &argument.ty)).collect::<Result<_, _>>()?;
+            Type::tuple(elements)
+        }
+        _ => Ok(argument.clone()),
+    }
 }
 
 /// The argument of `federated_aggregate` with the type in which it accumulates in the place of that

@@ -47,7 +47,7 @@ const EQUALS: TokenKind = TokenKind::Symbol('=');
 const HASH: TokenKind = TokenKind::Symbol('#');
 const MINUS: TokenKind = TokenKind::Symbol('-');
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// A computation that may leave out the brackets around it: `x -> y`, `let a=x in y`.
     fn outermost(&mut self) -> Result<Id, TextError> {
         let start = self.start()?;
@@ -137,12 +137,12 @@ impl Parser<'_> {
         let token = self.lexer.peek()?;
         let kind = match token.kind {
             TokenKind::Symbol('(') => return self.parenthesized(),
+            TokenKind::Symbol('<') if self.python_lambda()?.is_some() => return self.reference(),
             TokenKind::Symbol('<') => return self.structure(),
             TokenKind::Symbol('%') => {
                 self.lexer.advance()?;
                 let uri = self.name("the name of an intrinsic")?;
-                self.lexer.expect(COLON, "`:` and the type of the intrinsic")?;
-                WrittenKind::Intrinsic { uri, ty: parse_type(&mut self.lexer)? }
+                WrittenKind::Intrinsic { uri, ty: self.optional_type()? }
             }
             TokenKind::Symbol('@') => {
                 self.lexer.advance()?;
@@ -214,6 +214,11 @@ impl Parser<'_> {
 
     /// A name, which is no word of the notation.
     fn name(&mut self, expected: &'static str) -> Result<Arc<str>, TextError> {
+        if let Some(name) = self.python_lambda()? {
+            let start = self.start()?;
+            self.lexer.seek(start + name.len());
+            return Ok(name.into());
+        }
         let token = self.lexer.peek()?;
         let is_word = token.kind == TokenKind::Ident && is_keyword(self.lexer.text(token));
         match self.lexer.name(token) {
@@ -227,6 +232,20 @@ impl Parser<'_> {
                 .into()),
             None => Err(self.lexer.unexpected(token, expected).into()),
         }
+    }
+
+    /// A name that the reference makes of that of Python's anonymous functions and prints as it is:
+    /// `<lambda>_arg`, `fc_<lambda>_symbol_0`. Nothing else looks like it: no name is followed by `<`,
+    /// and no struct by a name.
+    fn python_lambda(&mut self) -> Result<Option<&'a str>, TextError> {
+        const LAMBDA: &str = "<lambda>";
+        let rest = self.lexer.source().get(self.start()?..).unwrap_or_default();
+        let word = |text: &str| text.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        let before = word(rest);
+        let Some(after) = rest.get(before..).and_then(|rest| rest.strip_prefix(LAMBDA)) else { return Ok(None) };
+        let after = word(after);
+        let name = rest.get(..before + LAMBDA.len() + after);
+        Ok(name.filter(|_| before + after > 0))
     }
 
     /// A lambda, a block or a complex number.
@@ -243,9 +262,12 @@ impl Parser<'_> {
         if matches!(token.kind, TokenKind::Number | MINUS) || self.is_word(token, "nan") || self.is_word(token, "inf") {
             return self.complex(start);
         }
+        let is_lambda = self.python_lambda()?.is_some();
         let parameter = match token.kind {
             TokenKind::Arrow => None,
-            TokenKind::Ident | TokenKind::Quoted => {
+            TokenKind::Ident | TokenKind::Quoted | TokenKind::Symbol('<')
+                if is_lambda || token.kind != TokenKind::Symbol('<') =>
+            {
                 let name = self.name("the name of a parameter")?;
                 Some((name, self.optional_type()?))
             }

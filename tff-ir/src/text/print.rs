@@ -1,9 +1,9 @@
 //! From computations to text that is read as the same computation.
 
 use super::bodies::{Bodies, BodyKind};
-use super::{MAX_LEVELS, constant};
+use super::{MAX_LEVELS, constant, infer};
 use crate::visit::with_stack;
-use crate::{Comp, CompEncodeError, CompKind, DataContent, Scope};
+use crate::{Call, Comp, CompEncodeError, CompKind, DataContent, IntrinsicDef, Scope};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use tff_proto::google::protobuf::Any;
 use tff_types::syntax::Name;
-use tff_types::{Type, TypeKind};
+use tff_types::{StructType, Type, TypeKind};
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,7 +126,7 @@ fn widths(comp: &Comp) -> HashMap<usize, usize> {
                 6 + lambda.parameter.as_ref().map_or(0, |it| it.name.len() + it.ty.quoted().to_string().len() + 1)
             }
             CompKind::Block(_) => WIDE,
-            CompKind::Intrinsic(intrinsic) => intrinsic.uri.len() + node.ty().quoted().to_string().len() + 2,
+            CompKind::Intrinsic(intrinsic) => intrinsic.uri.len() + 1,
             CompKind::Literal(literal) => 8 + 4 * literal.array.len(),
             CompKind::Data(_) | CompKind::CompiledComputation(_) => 21,
             CompKind::Selection(_) | CompKind::Call(_) | CompKind::Placement(_) => 4,
@@ -156,7 +156,12 @@ impl<'a> Printer<'a> {
             }
             CompKind::Selection(selection) => {
                 self.comp(&selection.source)?;
-                write!(self.out, "[{}]", selection.index)
+                let elements = selection.source.ty().as_struct().map(StructType::elements);
+                let element = elements.and_then(|elements| elements.get(selection.index));
+                match element.and_then(|element| element.name.as_ref()) {
+                    Some(name) => write!(self.out, ".{}", Name(name)),
+                    None => write!(self.out, "[{}]", selection.index),
+                }
             }
             CompKind::Struct(structure) => {
                 let breaks = self.lines && self.widths.get(&comp.address()).is_some_and(|&width| width > WIDE);
@@ -166,7 +171,10 @@ impl<'a> Printer<'a> {
                 Ok(())
             }
             CompKind::Call(call) => {
-                self.comp(&call.function)?;
+                match call.function.as_intrinsic() {
+                    Some(intrinsic) if type_follows(call) => write!(self.out, "%{}", Name(&intrinsic.uri))?,
+                    _ => self.comp(&call.function)?,
+                }
                 self.out.push('(');
                 call.argument.iter().try_for_each(|argument| self.comp(argument))?;
                 self.out.push(')');
@@ -253,6 +261,13 @@ impl<'a> Printer<'a> {
             self.out.extend(std::iter::repeat_n(' ', self.indent));
         }
     }
+}
+
+/// Whether the type of a called intrinsic is what the parser finds from the argument.
+fn type_follows(call: &Call) -> bool {
+    let intrinsic = call.function.as_intrinsic().and_then(|intrinsic| IntrinsicDef::find(&intrinsic.uri));
+    let Some((intrinsic, argument)) = intrinsic.zip(call.argument.as_ref()) else { return false };
+    infer::instance(intrinsic, argument.ty()).is_ok_and(|ty| is_same(&ty, call.function.ty()))
 }
 
 /// Whether the types are the same, the labels of placement types included.

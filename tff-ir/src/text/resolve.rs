@@ -117,7 +117,7 @@ impl<'a> Resolver<'a> {
             WrittenKind::Call { function, argument } => self.call(written, *function, *argument),
             WrittenKind::Lambda { parameter, result } => self.lambda(written, parameter.as_ref(), *result, hint),
             WrittenKind::Block { locals, result } => self.block(written, locals, *result, hint),
-            WrittenKind::Intrinsic { uri, ty } => self.built(written, Comp::intrinsic(uri.clone(), ty.clone())),
+            WrittenKind::Intrinsic { uri, ty } => self.intrinsic(written, uri, ty.as_ref(), hint),
             WrittenKind::Placement(placement) => Ok(Comp::placement(*placement)),
             WrittenKind::Compiled { label } => self.compiled(written, label),
             WrittenKind::Data { label, ty } => self.data(written, label, ty),
@@ -137,10 +137,7 @@ impl<'a> Resolver<'a> {
             return Ok(Comp::placement(placement));
         }
         match (&**name, IntrinsicDef::find(name)) {
-            (_, Some(intrinsic)) => match hint.ty().filter(|ty| intrinsic.check_instance(ty).is_ok()) {
-                Some(ty) => self.built(written, Comp::intrinsic(name.clone(), ty.clone())),
-                None => Err(self.error(written.span, TextProblem::IntrinsicNeedsType(name.to_string()))),
-            },
+            (_, Some(_)) => self.intrinsic(written, name, None, hint),
             ("True" | "true", None) => self.plain(written, &Plain::Bool(true), hint),
             ("False" | "false", None) => self.plain(written, &Plain::Bool(false), hint),
             ("nan", None) => self.plain(written, &Plain::Float(f64::NAN), hint),
@@ -149,11 +146,25 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Whether a name without a type is that of an intrinsic.
+    /// An intrinsic of the type it says, or else of the one that is expected.
+    fn intrinsic(&self, written: &Written, uri: &Arc<str>, ty: Option<&Type>, hint: &Hint) -> Result<Comp, TextError> {
+        let fits = |ty: &&Type| IntrinsicDef::find(uri).is_some_and(|intrinsic| intrinsic.check_instance(ty).is_ok());
+        match ty.or_else(|| hint.ty().filter(fits)) {
+            Some(ty) => self.built(written, Comp::intrinsic(uri.clone(), ty.clone())),
+            None => Err(self.error(written.span, TextProblem::IntrinsicNeedsType(uri.to_string()))),
+        }
+    }
+
+    /// The intrinsic that is meant, if its type is still to be found.
     fn as_intrinsic(&self, written: &Written) -> Option<&'static IntrinsicDef> {
-        let WrittenKind::Name { name, ty: None } = &written.kind else { return None };
-        let is_bound = self.scope.get(name).is_some() || self.environment.names.contains_key(name);
-        if is_bound { None } else { IntrinsicDef::find(name) }
+        match &written.kind {
+            WrittenKind::Intrinsic { uri, ty: None } => IntrinsicDef::find(uri),
+            WrittenKind::Name { name, ty: None } => {
+                let is_bound = self.scope.get(name).is_some() || self.environment.names.contains_key(name);
+                if is_bound { None } else { IntrinsicDef::find(name) }
+            }
+            _ => None,
+        }
     }
 
     fn structure(
