@@ -1,8 +1,8 @@
 //! What the text form does not spell out: encoded graphs, modules and data, under their labels.
 
 use super::error::{TextError, TextProblem};
-use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -183,10 +183,15 @@ fn parse_body(lexer: &mut Lexer<'_>) -> Result<Bytes, TextError> {
     let token = lexer.expect(TokenKind::Text, "what is encoded, in double quotes")?;
     let mut text = lexer.bytes(token).unwrap_or_default().into_owned();
     text.retain(|byte| !byte.is_ascii_whitespace());
-    let decoded = STANDARD.decode(&text);
-    decoded
-        .map(Bytes::from)
-        .map_err(|error| TextError::new(lexer.source(), token.span, TextProblem::Base64(error.to_string())))
+    STANDARD.decode(&text).map(Bytes::from).map_err(|error| {
+        let found = match error {
+            DecodeError::InvalidByte(offset, byte) | DecodeError::InvalidLastSymbol(offset, byte) => {
+                format!("byte {byte:#04x} at offset {offset}")
+            }
+            DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => format!("{} characters", text.len()),
+        };
+        TextError::new(lexer.source(), token.span, TextProblem::Base64(found))
+    })
 }
 
 /// A label that looks like a hash must be that of its body, so that a wrong file is noticed.

@@ -67,7 +67,7 @@ pub enum TextProblem {
     #[error("`{0}` is defined twice")]
     DefinedTwice(String),
     /// What a label stands for is not in base64.
-    #[error("expected base64: {0}")]
+    #[error("expected base64, found {0}")]
     Base64(String),
     /// What a label stands for has another hash.
     #[error("the label `{0}` is the hash of something else")]

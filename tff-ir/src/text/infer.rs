@@ -102,15 +102,13 @@ pub(super) fn instance(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type
 /// signature does not have: names of what is a list of arguments, and all-equal bits.
 fn instantiate(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
     let template = intrinsic.template();
-    let instantiated = template.instantiate(argument);
-    let instance = instantiated
-        .map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri.to_owned(), error: Box::new(error) })?;
     let parameter = template.as_function().and_then(|function| function.parameter.as_ref());
-    let exact = parameter.and_then(|parameter| as_parameter(parameter, argument).ok()).and_then(|parameter| {
-        let result = instance.as_function()?.result.clone();
-        Type::function(Some(parameter), result).ok().filter(|ty| intrinsic.check_instance(ty).is_ok())
-    });
-    Ok(exact.unwrap_or(instance))
+    let argument = parameter.and_then(|parameter| as_parameter(parameter, argument).ok()).unwrap_or(argument.clone());
+    let instance = template
+        .instantiate(&argument)
+        .map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri.to_owned(), error: Box::new(error) })?;
+    let exact = instance.as_function().map(|function| Type::function(Some(argument), function.result.clone()));
+    Ok(exact.and_then(Result::ok).filter(|ty| intrinsic.check_instance(ty).is_ok()).unwrap_or(instance))
 }
 
 /// The argument with the names and all-equal bits that the parameter of a signature has.
