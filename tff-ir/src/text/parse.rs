@@ -259,7 +259,11 @@ impl<'a> Parser<'a> {
             self.extend(block);
             return Ok(block);
         }
-        if matches!(token.kind, TokenKind::Number | MINUS) || self.is_word(token, "nan") || self.is_word(token, "inf") {
+        // `nan` and `inf` are names too.
+        let is_special = self.is_word(token, "nan") || self.is_word(token, "inf");
+        if matches!(token.kind, TokenKind::Number | MINUS)
+            || (is_special && matches!(self.lexer.peek_second()?, TokenKind::Symbol('+' | '-')))
+        {
             return self.complex(start);
         }
         let is_lambda = self.python_lambda()?.is_some();

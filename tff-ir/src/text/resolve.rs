@@ -6,7 +6,7 @@ use super::error::{TextError, TextProblem};
 use super::parse::Tree;
 use super::{Environment, infer};
 use crate::visit::with_stack;
-use crate::{Array, BuildError, Comp, DataContent, IntrinsicDef, Opaque, Scalar, Scope};
+use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, IntrinsicDef, Opaque, Scalar, Scope};
 use half::{bf16, f16};
 use prost::Message;
 use std::collections::HashMap;
@@ -150,7 +150,9 @@ impl<'a> Resolver<'a> {
     fn intrinsic(&self, written: &Written, uri: &Arc<str>, ty: Option<&Type>, hint: &Hint) -> Result<Comp, TextError> {
         let fits = |ty: &&Type| IntrinsicDef::find(uri).is_some_and(|intrinsic| intrinsic.check_instance(ty).is_ok());
         match ty.or_else(|| hint.ty().filter(fits)) {
-            Some(ty) => self.built(written, Comp::intrinsic(uri.clone(), ty.clone())),
+            // Whether the type is an instance of the signature is for the validator to say, as it is for
+            // messages.
+            Some(ty) => self.built(written, Comp::stated(CompKind::Intrinsic(Intrinsic { uri: uri.clone() }), ty)),
             None => Err(self.error(written.span, TextProblem::IntrinsicNeedsType(uri.to_string()))),
         }
     }
