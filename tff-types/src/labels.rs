@@ -4,7 +4,7 @@
 //! them at once is a no-op. Types and placements have labels of their own, `T` and `T@T` are two.
 
 use crate::syntax::Name;
-use crate::{Path, PlacementSpec, Step, Type, TypeKind};
+use crate::{MAX_PROBLEMS, Path, PlacementSpec, Step, Type, TypeKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl fmt::Display for Label {
     }
 }
 
-/// Labels that nothing gives a meaning: no parameter around them, or no binding.
+/// Labels that nothing gives a meaning, no parameter around them or no binding: the first ones, up
+/// to [`MAX_PROBLEMS`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", display_unbound(.0))]
 pub struct UnboundLabels(pub Vec<(Label, Path)>);
@@ -91,7 +92,7 @@ impl Type {
     /// `(T -> U)` nor `T` alone.
     ///
     /// # Errors
-    /// Every occurrence of which that is not so.
+    /// The occurrences of which that is not so.
     pub fn check_labels_bound(&self) -> Result<(), UnboundLabels> {
         let mut unbound = Vec::new();
         check_bound(self, &mut Vec::new(), &mut Path::root(), &mut unbound);
@@ -129,6 +130,9 @@ fn check_bound(ty: &Type, bound: &mut Vec<BTreeSet<Label>>, path: &mut Path, unb
     bound.extend(function.and_then(|function| function.parameter.as_ref()).map(Type::labels));
     // What stands in a parameter is what a caller brings along.
     for (step, child) in ty.children().filter(|(step, _)| *step != Step::Parameter) {
+        if unbound.len() >= MAX_PROBLEMS {
+            break;
+        }
         path.push(step);
         check_bound(child, bound, path, unbound);
         path.pop();

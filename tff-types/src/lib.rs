@@ -38,7 +38,7 @@ pub use analysis::{SumError, TensorCount};
 pub use assign::{Mismatch, Reason, Relation};
 pub use display::{Formatted, Quoted};
 pub use dtype::{DType, UnknownDType};
-pub use error::{NameProblem, NestingProblem, TypeError};
+pub use error::{MAX_PROBLEMS, NameProblem, NestingProblem, TypeError};
 pub use labels::{Label, UnboundLabels};
 pub use path::{Path, Step};
 pub use placement::{Placement, PlacementSpec, UnknownPlacement};

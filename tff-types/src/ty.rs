@@ -1,6 +1,6 @@
 //! The type tree: the seed's `Type` and the invariants its constructors hold.
 
-use crate::{DType, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
+use crate::{DType, MAX_PROBLEMS, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -506,6 +506,7 @@ fn check_names(elements: &[Element]) -> Result<(), TypeError> {
             first_of.insert(name, index);
         }
     }
+    problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() { Ok(()) } else { Err(TypeError::Names(problems)) }
 }
 
@@ -517,6 +518,9 @@ fn nesting(outer: &'static str, ty: &Type, forbidden: fn(&TypeKind) -> bool) -> 
             return;
         }
         for (step, child) in ty.children() {
+            if problems.len() >= MAX_PROBLEMS {
+                return;
+            }
             path.push(step);
             walk(child, path, forbidden, problems);
             path.pop();

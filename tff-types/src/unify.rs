@@ -10,8 +10,8 @@
 use crate::brief::Brief;
 use crate::syntax::Name;
 use crate::{
-    Label, Mismatch, Path, Placement, PlacementSpec, Reason, Relation, Step, StructType, Type, TypeError, TypeKind,
-    UnboundLabels,
+    Label, MAX_PROBLEMS, Mismatch, Path, Placement, PlacementSpec, Reason, Relation, Step, StructType, Type, TypeError,
+    TypeKind, UnboundLabels,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -169,7 +169,7 @@ impl Type {
     /// The type that this template stands for, with all its labels replaced.
     ///
     /// # Errors
-    /// [`TemplateError::Unbound`] with every place whose label stands for nothing, or
+    /// [`TemplateError::Unbound`] with the places whose label stands for nothing, or
     /// [`TemplateError::Invalid`] where what it stands for cannot be there.
     pub fn concretize(&self, bindings: &Bindings) -> Result<Self, TemplateError> {
         let mut unbound = Vec::new();
@@ -178,7 +178,7 @@ impl Type {
                 Label::Type(label) => bindings.types.contains_key(label),
                 Label::Placement(label) => bindings.placements.contains_key(label),
             };
-            if !is_bound {
+            if !is_bound && unbound.len() < MAX_PROBLEMS {
                 unbound.push((label.clone(), path.clone()));
             }
         });

@@ -1,7 +1,7 @@
 //! Predicates, counts, transformations and what constructors refuse.
 
 use crate::parse;
-use tff_types::{DType, MAX_SIZE, Placement, TensorCount, Type, TypeError};
+use tff_types::{DType, MAX_PROBLEMS, MAX_SIZE, Placement, TensorCount, Type, TypeError};
 
 #[test]
 fn traversal_and_counts() {
@@ -178,6 +178,17 @@ fn constructors_report_every_problem() {
     );
     assert!(Type::sequence(parse("placement")).is_ok());
     assert!(Type::at_clients(parse("<T,int32*,placement>")).is_ok());
+}
+
+/// Each problem has a path, so the list could be many times as large as the type.
+#[test]
+fn problems_are_listed_up_to_a_number() {
+    let wide = Type::tuple(vec![parse("T*"); 1000]).unwrap();
+    let Err(TypeError::Nesting { problems, .. }) = Type::sequence(wide.clone()) else { panic!("accepted") };
+    assert_eq!(problems.len(), MAX_PROBLEMS);
+    let names = (0..1000).map(|_| (Some("a"), parse("T")));
+    assert!(matches!(Type::structure(names), Err(TypeError::Names(problems)) if problems.len() == MAX_PROBLEMS));
+    assert_eq!(wide.check_labels_bound().unwrap_err().0.len(), MAX_PROBLEMS);
 }
 
 #[test]
