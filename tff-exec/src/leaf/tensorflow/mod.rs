@@ -85,6 +85,14 @@ impl TensorFlow {
         &self.options
     }
 
+    /// Opens the library now, which takes most of a second, instead of when it is first needed.
+    ///
+    /// # Errors
+    /// [`ExecError::Library`].
+    pub fn open(&self) -> Result<(), ExecError> {
+        library::open()
+    }
+
     /// Checks and imports a computation of this type, or finds it among those that were.
     ///
     /// # Errors
