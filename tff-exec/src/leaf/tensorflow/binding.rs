@@ -42,8 +42,8 @@ impl Slot {
         leaves: &mut Vec<Leaf>,
     ) -> Result<Self, ExecError> {
         let mut leaf = |name: &str, dtype, is_dataset| -> Result<usize, ExecError> {
-            let name = TensorName::parse(name)
-                .ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
+            let name =
+                TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
             leaves.push(Leaf { name, dtype, is_dataset, place: place.to_owned() });
             Ok(leaves.len() - 1)
         };
@@ -133,7 +133,7 @@ impl Slot {
 }
 
 /// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
-fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
+pub(super) fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
     structure.elements().iter().enumerate().map(|(index, element)| {
         let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
         (step, element)

@@ -12,7 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::Limits;
-use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, TensorShapeProto, attr_value::Value as Attr};
+use tff_proto::tensorflow::attr_value::Value as Attr;
+use tff_proto::tensorflow::tensor_shape_proto::Dim;
+use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, TensorProto, TensorShapeProto};
+use tff_types::Shape;
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +122,7 @@ fn redirect(graph: &mut GraphDef, readers: &BTreeMap<String, String>) {
 }
 
 /// An attribute.
-pub(super) const fn attr(value: Attr) -> AttrValue {
+const fn attr(value: Attr) -> AttrValue {
     AttrValue { value: Some(value) }
 }
 
@@ -139,6 +142,11 @@ pub(super) fn node<'a>(
     }
 }
 
+/// A node of a constant tensor.
+pub(super) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
+    node(name, "Const", &[], [("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(tensor))])
+}
+
 /// The names that a graph uses.
 struct Names(BTreeSet<String>);
 
@@ -156,5 +164,28 @@ impl Names {
             name = format!("{stem}_{count}");
         }
         name
+    }
+}
+
+/// The message of a shape.
+pub(super) fn tensor_shape(shape: &Shape) -> TensorShapeProto {
+    let (dims, unknown_rank) = shape.to_wire();
+    let dim = dims.into_iter().map(|size| Dim { size, name: String::new() }).collect();
+    TensorShapeProto { dim, unknown_rank }
+}
+
+/// Attributes that are lists.
+pub(super) mod attr_list {
+    use super::{Attr, Shape, tensor_shape};
+    use tff_proto::tensorflow::attr_value::ListValue;
+
+    /// Of element types, by their numbers.
+    pub(in super::super) fn types(types: &[i32]) -> Attr {
+        Attr::List(ListValue { r#type: types.to_vec(), ..ListValue::default() })
+    }
+
+    /// Of shapes.
+    pub(in super::super) fn shapes<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Attr {
+        Attr::List(ListValue { shape: shapes.into_iter().map(tensor_shape).collect(), ..ListValue::default() })
     }
 }

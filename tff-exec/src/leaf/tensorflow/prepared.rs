@@ -163,9 +163,7 @@ fn run_failure(status: Status) -> ExecError {
 /// Imports a graph.
 pub(super) fn import(bytes: &[u8]) -> Result<Graph, ExecError> {
     let mut graph = Graph::new();
-    graph
-        .import_graph_def(bytes, &ImportGraphDefOptions::new())
-        .map_err(|status| prepare_error(describe(&status)))?;
+    graph.import_graph_def(bytes, &ImportGraphDefOptions::new()).map_err(|status| prepare_error(describe(&status)))?;
     Ok(graph)
 }
 

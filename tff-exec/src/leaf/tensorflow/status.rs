@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn whitespace_collapses_and_traces_go() {
-        let message = "InvalidArgument: b is\n\tbad\n\t [[{{node Check}}]]\n\nOriginal stack trace for 'Check':\n  File x";
+        let message =
+            "InvalidArgument: b is\n\tbad\n\t [[{{node Check}}]]\n\nOriginal stack trace for 'Check':\n  File x";
         assert_eq!(one_line(message), "InvalidArgument: b is bad [[{{node Check}}]]");
     }
 

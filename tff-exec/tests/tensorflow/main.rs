@@ -1,0 +1,4 @@
+//! The TensorFlow leaf on the real library.
+
+mod golden;
+mod support;
