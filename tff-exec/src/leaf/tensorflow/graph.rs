@@ -7,14 +7,15 @@
 use super::binding::Leaf;
 use super::status::prepare_error;
 use crate::ExecError;
-use prost::Name;
+use bytes::Bytes;
+use prost::{Message, Name};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::Limits;
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::tensor_shape_proto::Dim;
-use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, TensorProto, TensorShapeProto};
+use tff_proto::tensorflow::{AttrValue, DataType, FunctionDef, GraphDef, NodeDef, TensorProto, TensorShapeProto};
 use tff_types::Shape;
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
@@ -101,6 +102,28 @@ pub(super) fn serialize_datasets(
         changed = true;
     }
     Ok(changed)
+}
+
+/// A dataset that TensorFlow has serialized, without what differs from one time to the next: a
+/// count in the description of each op, and the order of attributes and functions.
+pub(super) fn canonical_dataset(bytes: Bytes) -> Bytes {
+    let Ok(mut graph) = tff_proto::decode::<GraphDef>(bytes.clone(), &Limits::default()) else { return bytes };
+    let mut functions = graph.library.as_mut().map(|library| std::mem::take(&mut library.function)).unwrap_or_default();
+    let bodies = functions.iter_mut().flat_map(|function| &mut function.node_def);
+    for node in graph.node.iter_mut().chain(bodies) {
+        if let Some(metadata) = node.attr.get_mut("metadata") {
+            *metadata = attr(Attr::S(Bytes::new()));
+        }
+    }
+    functions.sort_by(|a, b| function_name(a).cmp(function_name(b)));
+    if let Some(library) = &mut graph.library {
+        library.function = functions;
+    }
+    graph.encode_to_vec().into()
+}
+
+fn function_name(function: &FunctionDef) -> &str {
+    function.signature.as_ref().map_or("", |signature| &signature.name)
 }
 
 fn is_dataset_placeholder(node: &NodeDef) -> bool {
