@@ -70,6 +70,21 @@ fn variables_do_not_outlive_a_call() {
 }
 
 #[test]
+fn variable_of_tensorflow_1_may_be_the_result() {
+    let attrs = [("dtype", Attr::Type(FLOAT)), ("shape", Attr::Shape(TensorShapeProto::default()))];
+    let assign = [("T", Attr::Type(FLOAT))];
+    let nodes = vec![
+        node("v", "VariableV2", &[], &attrs),
+        float_const("one", 1.0),
+        node("init", "Assign", &["v", "one"], &assign),
+    ];
+    let mut comp = comp(&graph(nodes), None, tensor("v:0"));
+    comp.initialize_op = "init".into();
+    let prepared = prepare(comp, &function(None, Type::scalar(DType::Float32)));
+    check_calls(&prepared.unwrap(), None, &float(1.0));
+}
+
+#[test]
 fn failed_call_leaves_nothing_behind() {
     let (mut graph_of, ty) = counter();
     let nodes = {

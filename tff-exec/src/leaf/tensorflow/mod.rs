@@ -60,7 +60,7 @@ impl TensorFlow {
     /// A leaf that opens the library of the process on first use.
     ///
     /// TensorFlow reads its settings from the environment of the process, so this sets
-    /// `TF_CPP_MIN_LOG_LEVEL` (to errors only) and `TENSORFLOW_DIR` there unless they are set.
+    /// `TF_CPP_MIN_LOG_LEVEL` (to fatal errors only, since all others are returned) and `TENSORFLOW_DIR` there unless they are set.
     /// Call it early, while no foreign code in another thread reads the environment.
     #[must_use]
     pub fn new(options: Options) -> Self {
