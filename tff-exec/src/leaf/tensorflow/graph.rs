@@ -105,6 +105,18 @@ pub(super) fn serialize_datasets(
     Ok(changed)
 }
 
+/// Adds an op for each of these variables that destroys it, if it is there; returns their names.
+pub(super) fn destroy(graph: &mut GraphDef, variables: &[String]) -> Vec<String> {
+    let mut names = Names::of(graph);
+    let mut destroyers = Vec::with_capacity(variables.len());
+    for variable in variables {
+        let name = names.fresh("destroy_variable");
+        graph.node.push(node(&name, "DestroyResourceOp", &[variable], [("ignore_lookup_error", Attr::B(true))]));
+        destroyers.push(name);
+    }
+    destroyers
+}
+
 /// Makes the placeholder of a dataset one of a string.
 fn feed_string(graph: &mut GraphDef, leaf: &Leaf) -> Result<(), ExecError> {
     let placeholder = graph.node.iter_mut().find(|node| node.name == leaf.name.op && leaf.name.index == 0);

@@ -11,6 +11,7 @@ mod ffi;
 mod graph;
 mod library;
 mod native;
+mod pool;
 mod prepared;
 mod recent;
 mod session;
