@@ -62,6 +62,9 @@ pub(crate) fn computation(source: &Source) -> Result<Comp> {
 }
 
 fn decode_computation(bytes: &Bytes) -> Result<Comp> {
+    if bytes.is_empty() {
+        bail!("expected a computation, found nothing");
+    }
     let proto: pb::Computation = tff_proto::decode(bytes, &Limits::default())?;
     Ok(Comp::from_proto(&proto)?)
 }
@@ -116,7 +119,9 @@ impl ArgumentSource {
             Self::Value(path) => decode_value(&Source::File(path.clone()).read()?, ty),
             Self::Json(path) => parse_json(&Source::File(path.clone()).read()?, ty),
             Self::Inline(text) => {
-                parse_json(text.as_bytes(), ty).context("expected JSON, or a file whose name ends in .pb or .json")
+                let json = json::parse(text.as_bytes());
+                let json = json.context("expected JSON, or a file whose name ends in .pb or .json")?;
+                Ok(json::read(&json, ty)?)
             }
             Self::Stdin => {
                 let bytes = Source::Stdin.read()?;
@@ -137,6 +142,9 @@ fn parse_json(text: &[u8], ty: &Type) -> Result<Value> {
 }
 
 fn decode_value(bytes: &Bytes, ty: &Type) -> Result<Value> {
+    if bytes.is_empty() {
+        bail!("expected a value of type {ty}, found nothing");
+    }
     let proto: pb::Value = tff_proto::decode(bytes, &Limits::default())?;
     Ok(tff_exec::value_from_proto(&proto, ty)?)
 }

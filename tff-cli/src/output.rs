@@ -1,6 +1,6 @@
 //! What is printed: results to stdout, one line for an error to stderr.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
@@ -34,6 +34,16 @@ pub(crate) fn line(text: impl fmt::Display) -> Result<()> {
 /// Writes a file as a whole.
 pub(crate) fn file(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).with_context(|| path.display().to_string())
+}
+
+/// Checks, before any work is done for it, that a file can be put where it shall go.
+pub(crate) fn check_folder(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            bail!("{}: expected a folder {}, found none", path.display(), folder.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the error only says that nobody reads stdout any more.

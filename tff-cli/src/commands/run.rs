@@ -9,8 +9,8 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use prost::Message;
 use std::path::PathBuf;
-use tff_exec::{Executor, Program, Value};
-use tff_types::Type;
+use tff_exec::{Clients, Executor, Program, Value};
+use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,11 +72,14 @@ impl Args {
         let comp = input::computation(&self.file)?;
         let name = self.file.name();
         let argument = self.argument(comp.ty())?;
-        let n_clients = self.n_clients(argument.as_ref())?;
+        let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
+        if let Some(path) = &self.output {
+            output::check_folder(path)?;
+        }
         let executor = self.executor.executor();
         let program = executor.prepare(&comp).with_context(|| name.clone())?;
         let result = program.call(argument, n_clients).with_context(|| name.clone())?;
-        self.show(&executor, &program, &result, n_clients).context("the result")
+        self.show(&executor, &program, &result, n_clients)
     }
 
     /// The argument, read as its type says.
@@ -90,17 +93,24 @@ impl Args {
         }
     }
 
-    /// The number of clients, if it is given or implied.
-    fn n_clients(&self, argument: Option<&Value>) -> Result<Option<usize>> {
-        let implied = match (argument, &self.arg) {
-            (Some(value), Some(source)) => tff_exec::infer_cardinality(value).with_context(|| source.name())?,
-            _ => None,
+    /// The number of clients: what is given, else what the argument implies.
+    fn n_clients(&self, argument: Option<&Value>, ty: &Type) -> Result<Option<usize>> {
+        let parameter = ty.as_function().and_then(|function| function.parameter.as_ref());
+        let (Some(argument), Some(parameter), Some(source)) = (argument, parameter, &self.arg) else {
+            return Ok(self.clients);
         };
-        match (self.clients, implied) {
-            (Some(given), Some(implied)) if given != implied => {
-                bail!("--clients: expected {implied}, as many as the argument has values at CLIENTS, found {given}")
+        let mut found = Vec::new();
+        client_counts(argument, parameter, &mut Path::root(), &mut found);
+        let first = found.first().map(|(_, count)| *count);
+        let expected = self.clients.or(first);
+        match found.iter().find(|(_, count)| Some(*count) != expected) {
+            Some((path, count)) => {
+                let path = if path.steps().is_empty() { String::new() } else { format!(" {path}:") };
+                let reason = if self.clients.is_some() { "as --clients says" } else { "as before" };
+                let expected = expected.unwrap_or(0);
+                bail!("{}:{path} expected {expected} values at CLIENTS, {reason}, found {count}", source.name())
             }
-            (given, implied) => Ok(given.or(implied)),
+            None => Ok(expected),
         }
     }
 
@@ -108,14 +118,34 @@ impl Args {
         let ty = program.ty().as_function().map_or(program.ty(), |function| &function.result);
         let elements = |sequence: &tff_exec::Sequence| sequence.elements(executor.tensorflow());
         let members = Members { elements: &elements, n_clients };
+        let name = || format!("{}: the result", self.file.name());
         if self.json {
-            output::line(json::write(result, ty, &members)?)?;
+            output::line(json::write(result, ty, &members).with_context(name)?)?;
         } else if self.output.is_none() {
-            output::line(render::render(result, ty, &members)?)?;
+            output::line(render::render(result, ty, &members).with_context(name)?)?;
         }
-        match &self.output {
-            Some(path) => output::file(path, &tff_exec::value_to_proto(result, ty)?.encode_to_vec()),
-            None => Ok(()),
+        let Some(path) = &self.output else { return Ok(()) };
+        let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
+        output::file(path, &proto.encode_to_vec())
+    }
+}
+
+/// Finds every value that has a member for each client, and how many these are.
+fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Path, usize)>) {
+    match value {
+        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.len())),
+        Value::Struct(elements) => {
+            for (element, (step, ty)) in elements.iter().zip(ty.children()) {
+                path.push(step);
+                client_counts(element, ty, path, found);
+                path.pop();
+            }
         }
+        Value::Tensor(_)
+        | Value::Sequence(_)
+        | Value::Server(_)
+        | Value::Clients(Clients::AllEqual(_))
+        | Value::Function(_)
+        | Value::Placement(_) => {}
     }
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
+    /// The file, as it is called in messages.
+    #[serde(skip)]
+    pub(crate) name: String,
     /// The number of rounds.
     pub(crate) rounds: u64,
     /// How many clients take part in a round; all where it is not given.
@@ -65,7 +68,7 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = fs::read_to_string(path).with_context(|| name.clone())?;
-        let mut config = parse(&name, &text)?;
+        let mut config = Self { name: name.clone(), ..parse(&name, &text)? };
         let folder = path.parent().unwrap_or(Path::new(""));
         for path in config.paths_mut() {
             // An absolute path stays what it is.

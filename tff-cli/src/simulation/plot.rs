@@ -1,6 +1,7 @@
 //! A picture of the metrics over the rounds.
 
 use super::report::RoundReport;
+use crate::output;
 use anyhow::{Context, Result, bail};
 use plotters::prelude::*;
 use std::path::Path;
@@ -17,16 +18,13 @@ pub(super) fn check_path(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "svg") {
         bail!("{}: expected a name that ends in .svg", path.display());
     }
-    if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        bail!("{}: the folder does not exist", path.display());
-    }
-    Ok(())
+    output::check_folder(path)
 }
 
 /// Draws a chart for each metric and writes them, as one SVG, to a file.
 pub(super) fn write(path: &Path, title: &str, rounds: &[RoundReport]) -> Result<()> {
     let svg = draw(title, rounds).with_context(|| path.display().to_string())?;
-    crate::output::file(path, svg.as_bytes())
+    output::file(path, svg.as_bytes())
 }
 
 fn draw(title: &str, rounds: &[RoundReport]) -> Result<String> {

@@ -116,7 +116,9 @@ impl Round {
         let result = function.result.as_struct().with_context(expected)?;
         let (state, metrics) = result_positions(result).with_context(expected)?;
         let element_ty = |index: usize| result.elements().get(index).map(|it| &it.ty).with_context(expected);
-        check(&state_ty, element_ty(state)?, || format!("{}: the state that it returns", next.name))?;
+        check(&state_ty, element_ty(state)?, || {
+            format!("{}: the state that it returns, for the one that it takes", next.name)
+        })?;
         let metrics_ty = placed(element_ty(metrics)?, Placement::Server).with_context(expected)?.member.clone();
         Ok(Self { state_ty, state_member, clients_ty, element, metrics_ty, state, metrics })
     }
@@ -136,7 +138,11 @@ fn result_positions(result: &StructType) -> Option<(usize, usize)> {
 
 /// Checks that a value of type `found` may be used as one of type `expected`.
 fn check(expected: &Type, found: &Type, what: impl Fn() -> String) -> Result<()> {
-    expected.check_assignable_from(found).with_context(|| format!("{}, {found}, does not fit {expected}", what()))
+    let Err(mismatch) = expected.check_assignable_from(found) else { return Ok(()) };
+    // Further lines of the message repeat in part what follows here in full.
+    let mismatch = mismatch.to_string();
+    let mismatch = mismatch.lines().next().unwrap_or_default();
+    bail!("{}: {mismatch}; as a whole, expected {expected}, found {found}", what())
 }
 
 /// The iterative process and its evaluation.
@@ -201,7 +207,7 @@ impl Evaluation {
         let (initialize, next) = (Loaded::read(&config.initialize)?, Loaded::read(&config.next)?);
         let round = Round::of(&next)?;
         check_initialize(&initialize, &round, &next)?;
-        let what = || format!("{}: the data of the clients for {}", next.name, training_next.name);
+        let what = || format!("{}: the data of the clients, that of {}", next.name, training_next.name);
         check(&round.clients_ty, &training.clients_ty, what)?;
         let get_model_weights = Loaded::read(&config.get_model_weights)?;
         let set_model_weights = Loaded::read(&config.set_model_weights)?;
@@ -227,7 +233,7 @@ fn check_initialize(initialize: &Loaded, round: &Round, next: &Loaded) -> Result
     if function.parameter.is_some() {
         bail!(initialize.expected("a function without a parameter"));
     }
-    let what = || format!("{}: the result, as the state that {} takes", initialize.name, next.name);
+    let what = || format!("{}: the state that it returns, for {}", initialize.name, next.name);
     check(&round.state_ty, &function.result, what)
 }
 
@@ -235,7 +241,7 @@ fn check_initialize(initialize: &Loaded, round: &Round, next: &Loaded) -> Result
 fn check_get_weights(get: &Loaded, training: &Round, next: &Loaded) -> Result<Type> {
     let function = get.function()?;
     let parameter = function.parameter.as_ref().with_context(|| get.expected("a function of the training state"))?;
-    check(parameter, &training.state_member, || format!("{}: the state of {}", get.name, next.name))?;
+    check(parameter, &training.state_member, || format!("{}: its parameter, the state of {}", get.name, next.name))?;
     Ok(function.result.clone())
 }
 
@@ -245,7 +251,11 @@ fn check_set_weights(set: &Loaded, weights: &Type, round: &Round, get: &Loaded) 
     let expected = || set.expected("a function of the evaluation state and the weights, (<E,W> -> E)");
     let parameter = function.parameter.as_ref().and_then(Type::as_struct).with_context(expected)?;
     let [state_ty, weights_ty] = parameter.elements() else { bail!(expected()) };
-    check(&state_ty.ty, &round.state_member, || format!("{}: the evaluation state", set.name))?;
-    check(&weights_ty.ty, weights, || format!("{}: the weights that {} returns", set.name, get.name))?;
-    check(&round.state_member, &function.result, || format!("{}: the evaluation state that it returns", set.name))
+    check(&state_ty.ty, &round.state_member, || {
+        format!("{}: its first parameter, the state of the evaluation", set.name)
+    })?;
+    check(&weights_ty.ty, weights, || {
+        format!("{}: its second parameter, the weights that {} returns", set.name, get.name)
+    })?;
+    check(&round.state_member, &function.result, || format!("{}: its result, the state of the evaluation", set.name))
 }

@@ -61,18 +61,21 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(config: &'a Config) -> Result<Self> {
         let process = Process::read(&config.process, config.evaluate.as_ref())?;
-        let metrics = Metrics::select(&process.round.metrics_ty, &config.metrics)?;
+        let name = || config.name.clone();
+        let metrics = Metrics::select(&process.round.metrics_ty, &config.metrics).with_context(name)?;
         let evaluation_metrics = match (process.evaluation_round(), &config.evaluate) {
             (Some(round), Some(evaluate)) => {
-                Some(Metrics::select(&round.metrics_ty, &evaluate.metrics).context("evaluate")?)
+                let metrics = Metrics::select(&round.metrics_ty, &evaluate.metrics);
+                Some(metrics.context("evaluate").with_context(name)?)
             }
             _ => None,
         };
-        let clients = data::load(&config.data.csv, &config.data, &process.round.element)?;
+        let clients = data::load(&config.data.csv, &config.data, &process.round.element).with_context(name)?;
         tracing::info!("{} clients from {}", clients.len(), config.data.csv.display());
         let n_chosen = config.clients_per_round.map_or(clients.len(), Into::into);
         if n_chosen > clients.len() {
-            bail!("clients_per_round: expected at most {}, the clients in the data, found {n_chosen}", clients.len());
+            let n_clients = clients.len();
+            bail!("{}: clients_per_round: expected at most {n_clients}, all clients, found {n_chosen}", config.name);
         }
         Ok(Self { config, process, clients, n_chosen, metrics, evaluation_metrics })
     }
