@@ -33,7 +33,7 @@ fn assert_same(name: &str, value: &Value, expected: &Json) {
         let elements = elements.as_array().unwrap();
         let values = match value {
             Value::Struct(values) => values.clone(),
-            Value::Sequence(sequence) => sequence.elements(leaf()).unwrap(),
+            Value::Sequence(sequence) => sequence.elements(leaf()).unwrap().iter().cloned().collect(),
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!(values.len(), elements.len(), "{name}");
