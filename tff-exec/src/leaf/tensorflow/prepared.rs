@@ -202,6 +202,6 @@ fn token(graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError>
         return Ok(None);
     }
     let name = graph::TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
-    let leaf = Leaf { name, dtype: DType::String, is_dataset: false, place: "session_token".to_owned() };
+    let leaf = Leaf { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
     Ok(Some((port(graph, &leaf)?, Native::from_string(Bytes::new()))))
 }
