@@ -88,7 +88,7 @@ impl Loops {
         for node in nodes {
             match self.reduction(&node) {
                 Some(reduction) => {
-                    rewritten.extend(self.to_loop(&node, reduction, &mut names, syntax));
+                    rewritten.extend(self.loop_nodes(&node, &reduction, &mut names, syntax));
                     replaced.push(node.name);
                 }
                 None => rewritten.push(node),
@@ -130,17 +130,17 @@ impl Loops {
     }
 
     /// The nodes of the loop; the last one has the name and the outputs of the reduction.
-    fn to_loop(&mut self, old: &NodeDef, it: Reduction, names: &mut Names, syntax: Syntax) -> Vec<NodeDef> {
+    fn loop_nodes(&mut self, old: &NodeDef, it: &Reduction, names: &mut Names, syntax: Syntax) -> Vec<NodeDef> {
         let mut name = |part: &str| names.fresh(&format!("{}/{part}", old.name));
         let (iterator, made, first, looped) = (name("iterator"), name("made"), name("first"), name("loop"));
         let handle = syntax.output(&iterator, "handle", 0);
 
-        let types = loop_types(&it);
+        let types = loop_types(it);
         let unknown = tensor_shape(&Shape::unknown_rank());
         let mut shapes = vec![unknown; types.len()];
         // Element and iterator come first.
         shapes.iter_mut().skip(2).zip(&it.state_shapes).for_each(|(shape, known)| shape.clone_from(known));
-        let (condition, body) = self.add_functions(&it);
+        let (condition, body) = self.add_functions(it);
         let function = |name: &str| Attr::Func(NameAttrList { name: name.to_owned(), ..NameAttrList::default() });
         let attrs = [
             ("T", attr_list::types(&types)),
