@@ -14,6 +14,7 @@ mod native;
 mod pool;
 mod prepared;
 mod recent;
+mod reduce;
 mod session;
 mod state;
 mod status;

@@ -4,6 +4,7 @@ use super::binding::{Leaf, Slot};
 use super::graph;
 use super::native::{Native, data_type};
 use super::pool::Sessions;
+use super::reduce::reductions_to_loops;
 use super::session::{self, Port};
 use super::state::State;
 use super::status::{LEAF, describe, prepare_error, run_error};
@@ -60,6 +61,7 @@ impl Callable {
 
         let mut def = graph::decode(&comp.graph)?;
         let mut changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
+        changed |= reductions_to_loops(&mut def);
         let state = State::of(&def);
         let mut destroyers = Vec::new();
         if let State::Variables(variables) = &state {
