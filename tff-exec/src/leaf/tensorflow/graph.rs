@@ -67,7 +67,7 @@ pub(super) fn serialize_datasets(
     parameter: &[Leaf],
     result: &mut [Leaf],
 ) -> Result<bool, ExecError> {
-    let mut names = Names::of(graph);
+    let mut names = Names::of(&graph.node);
     let mut added = Vec::new();
     let mut readers = BTreeMap::new();
     // Options become part of a dataset that is serialized again: there the results stay as they are.
@@ -103,6 +103,18 @@ pub(super) fn serialize_datasets(
     let changed = !added.is_empty();
     graph.node.extend(added);
     Ok(changed)
+}
+
+/// Adds an op for each of these variables that destroys it, if it is there; returns their names.
+pub(super) fn destroy(graph: &mut GraphDef, variables: &[String]) -> Vec<String> {
+    let mut names = Names::of(&graph.node);
+    let mut destroyers = Vec::with_capacity(variables.len());
+    for variable in variables {
+        let name = names.fresh("destroy_variable");
+        graph.node.push(node(&name, "DestroyResourceOp", &[variable], [("ignore_lookup_error", Attr::B(true))]));
+        destroyers.push(name);
+    }
+    destroyers
 }
 
 /// Makes the placeholder of a dataset one of a string.
@@ -204,15 +216,15 @@ pub(super) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
 }
 
 /// The names that a graph uses.
-struct Names(BTreeSet<String>);
+pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    fn of(graph: &GraphDef) -> Self {
-        Self(graph.node.iter().map(|node| node.name.clone()).collect())
+    pub(super) fn of(nodes: &[NodeDef]) -> Self {
+        Self(nodes.iter().map(|node| node.name.clone()).collect())
     }
 
     /// A name that no node has.
-    fn fresh(&mut self, stem: &str) -> String {
+    pub(super) fn fresh(&mut self, stem: &str) -> String {
         let mut name = stem.to_owned();
         let mut count = 0;
         while !self.0.insert(name.clone()) {
