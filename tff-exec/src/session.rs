@@ -33,7 +33,7 @@ struct Table {
 #[derive(Clone, Debug)]
 struct Entry {
     value: Lazy,
-    /// The message that a function was made of: uncalled, it is computed to itself.
+    /// The message of a function or constant: by itself it is computed to what was sent.
     source: Option<Arc<pb::Computation>>,
 }
 
@@ -82,17 +82,21 @@ impl Session {
     }
 
     fn computation(&self, message: &pb::Computation) -> Result<Entry, ExecError> {
-        if message.computation.is_none() {
-            return Err(ExecError::Empty);
-        }
-        let comp = Comp::from_proto_lenient(message).map_err(|error| ExecError::Decode(error.to_string()))?;
-        let (code, frame_size) = compile(&comp)?;
-        if let Some(function) = Function::from_code(&code) {
-            let source = Some(Arc::new(message.clone()));
-            return Ok(Entry { value: Lazy::ready(Ok(Value::Function(function))), source });
-        }
-        if let Some(value) = code.constant() {
-            return Ok(Entry { value: Lazy::ready(Ok(value.clone())), source: None });
+        let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
+        let compiled = Comp::from_proto_lenient(message)
+            .map_err(|error| ExecError::Decode(error.to_string()))
+            .and_then(|comp| compile(&comp));
+        let (code, frame_size) = match compiled {
+            Ok(compiled) => compiled,
+            // What stands for itself is wrong only for whoever uses it.
+            Err(error) if is_leaf(kind) => {
+                return Ok(Entry { value: Lazy::ready(Err(error)), source: Some(Arc::new(message.clone())) });
+            }
+            Err(error) => return Err(error),
+        };
+        let known = Function::from_code(&code).map(Value::Function).or_else(|| code.constant().cloned());
+        if let Some(value) = known {
+            return Ok(Entry { value: Lazy::ready(Ok(value)), source: Some(Arc::new(message.clone())) });
         }
         let value = Lazy::pending();
         self.spawn(value.clone(), move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
@@ -243,6 +247,12 @@ impl Session {
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a computation has no parts that would have to be evaluated.
+const fn is_leaf(kind: &pb::computation::Computation) -> bool {
+    use pb::computation::Computation as C;
+    matches!(kind, C::Tensorflow(_) | C::Xla(_) | C::Data(_) | C::Literal(_) | C::Intrinsic(_) | C::Placement(_))
 }
 
 /// Runs `work` on the pool and brings its outcome to `result`.
