@@ -46,3 +46,7 @@ pub use transform::{
     transform_preorder,
 };
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
