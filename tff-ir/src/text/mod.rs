@@ -1,6 +1,6 @@
 //! The lossless text form of computations, `.tff`; `GRAMMAR.md` is its contract.
 //!
-//! What [`print()`] writes, [`parse`] reads as the same computation. The parser also reads the
+//! What [`print()`] writes, [`parse()`] reads as the same computation. The parser also reads the
 //! compact and formatted forms of the reference, as far as the types that they leave out follow
 //! from what the [`Environment`] says.
 
