@@ -5,8 +5,10 @@ use std::io::{self, IsTerminal};
 use tff_ir::Severity;
 use tff_types::syntax::{Position, Span};
 
-/// How many characters of a long line are shown before the place, and from there on.
-const AROUND: (usize, usize) = (50, 70);
+/// How many characters of a line are shown.
+const SHOWN: usize = 120;
+/// How many of them may be before the place.
+const SHOWN_BEFORE: usize = 80;
 
 /// What is wrong, and where.
 #[derive(Clone, Copy, Debug)]
@@ -36,37 +38,50 @@ impl Annotated<'_> {
             Severity::Error => Level::ERROR,
         };
         let position = Position::of(self.source, self.span.start);
-        let (before, marked, after) = self.excerpt();
-        let place = before.len()..before.len() + marked.len();
-        let origin = Origin::path(self.name).line(position.line).char_column(position.column);
-        let snippet = Snippet::source(format!("{before}{marked}{after}"))
+        let excerpt = self.excerpt();
+        let start = excerpt.before.len();
+        let snippet = Snippet::source([excerpt.before, excerpt.place.clone(), excerpt.after].concat())
             .line_start(position.line)
-            .annotation(AnnotationKind::Primary.span(place));
-        renderer.render(&[level.primary_title(self.message).id(self.code).element(origin).element(snippet)])
+            .annotation(AnnotationKind::Primary.span(start..start + excerpt.place.len()));
+        let title = level.primary_title(self.message).id(self.code);
+        let group = if excerpt.is_whole {
+            title.element(snippet.path(self.name))
+        } else {
+            // The column is not that of what is shown.
+            let origin = Origin::path(self.name).line(position.line).char_column(position.column);
+            title.element(origin).element(snippet)
+        };
+        renderer.render(&[group])
     }
 
-    /// What is shown of the line on which the place begins: the part before it, the place, as far
-    /// as it is on that line, and the part after it. A terminal can show all three.
-    fn excerpt(&self) -> (String, String, String) {
+    fn excerpt(&self) -> Excerpt {
         let (head, tail) = self.source.split_at_checked(self.span.start).unwrap_or((self.source, ""));
         let before = head.rsplit('\n').next().unwrap_or_default();
         let line = tail.split('\n').next().unwrap_or_default();
         let len = self.span.end.saturating_sub(self.span.start);
-        let (marked, after) = line.split_at_checked(len).unwrap_or((line, ""));
-        let start = before.char_indices().rev().nth(AROUND.0).map_or(0, |(start, char)| start + char.len_utf8());
-        let dots = if start > 0 { "..." } else { "" };
-        let before = format!("{dots}{}", visible(before.get(start..).unwrap_or_default()));
-        let shown = |text: &str, most: usize| visible(&text.chars().take(most).collect::<String>());
-        let marked = shown(marked, AROUND.1);
-        let rest = AROUND.1.saturating_sub(marked.chars().count());
-        let dots = if line.chars().nth(AROUND.1).is_some() { "..." } else { "" };
-        (before, marked, format!("{}{dots}", shown(after, rest)))
+        let (place, after) = line.split_at_checked(len).unwrap_or((line, ""));
+        let cut = before.char_indices().rev().nth(SHOWN_BEFORE - 1).map_or(0, |(start, _)| start);
+        let before = visible(before.get(cut..).unwrap_or_default(), SHOWN_BEFORE);
+        let place = visible(place, SHOWN - before.chars().count());
+        let after = visible(after, SHOWN - before.chars().count() - place.chars().count());
+        Excerpt { before, place, after, is_whole: cut == 0 }
     }
 }
 
-/// The text without what would change how a terminal shows it.
-fn visible(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+/// What is shown of the line on which the place begins.
+#[derive(Debug)]
+struct Excerpt {
+    before: String,
+    /// As much of the place as is on the line.
+    place: String,
+    after: String,
+    /// Whether it begins where the line does.
+    is_whole: bool,
+}
+
+/// The beginning of the text, without what would change how a terminal shows it.
+fn visible(text: &str, most: usize) -> String {
+    text.chars().take(most).map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
 #[cfg(test)]
@@ -84,13 +99,30 @@ mod tests {
             code: "a-rule",
             message: "no such thing",
         };
-        annotated.render_with(&Renderer::plain())
+        plain(&annotated)
+    }
+
+    fn plain(annotated: &Annotated<'_>) -> String {
+        let text = annotated.render_with(&Renderer::plain());
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn one_line_is_shown() {
-        insta::assert_snapshot!(check("(let\n\tä=x:int32\nin y)", "x:int32\nin"), @"");
-        insta::assert_snapshot!(check("(x:int32 -> ", ""), @"");
+        insta::assert_snapshot!(check("(let\n\tä=x:int32\nin y)", "x:int32\nin"), @r"
+        error[a-rule]: no such thing
+         --> a.tff:2:4
+          |
+        2 |  ä=x:int32
+          |    ^^^^^^^
+        ");
+        insta::assert_snapshot!(check("(x:int32 -> ", ""), @r"
+        error[a-rule]: no such thing
+         --> a.tff:1:1
+          |
+        1 | (x:int32 ->
+          | ^
+        ");
     }
 
     #[test]
@@ -103,20 +135,46 @@ mod tests {
             code: "a-rule",
             message: "it ends",
         };
-        insta::assert_snapshot!(annotated(Span { start: 2, end: 2 }).render_with(&Renderer::plain()), @"");
-        let beyond = annotated(Span { start: 9, end: 12 }).render_with(&Renderer::plain());
-        assert_eq!(beyond, annotated(Span { start: 2, end: 2 }).render_with(&Renderer::plain()));
+        insta::assert_snapshot!(plain(&annotated(Span { start: 2, end: 2 })), @r"
+        warning[a-rule]: it ends
+         --> a.tff:2:1
+          |
+        2 |
+          | ^
+        ");
+        let beyond = plain(&annotated(Span { start: 9, end: 12 }));
+        assert_eq!(beyond, plain(&annotated(Span { start: 2, end: 2 })));
     }
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
         let (left, right) = ("ä".repeat(100_000), "b".repeat(100_000));
-        insta::assert_snapshot!(check(&format!("{left}<x>{right}"), "<x>"), @"");
-        insta::assert_snapshot!(check(&format!("{left}{right}"), &right), @"");
+        insta::assert_snapshot!(check(&format!("{left}<x>{right}"), "<x>"), @r"
+        error[a-rule]: no such thing
+         --> a.tff:1:100001
+          |
+         :::
+        1 | ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää<x>bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+          |                                                                                 ^^^
+        ");
+        insta::assert_snapshot!(check(&format!("{left}{right}"), &right), @r"
+        error[a-rule]: no such thing
+         --> a.tff:1:100001
+          |
+         :::
+        1 | ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+          |                                                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        ");
     }
 
     #[test]
     fn terminals_are_safe() {
-        insta::assert_snapshot!(check("a\x1b[31m\u{9b}\rx", "\rx"), @"");
+        insta::assert_snapshot!(check("a\x1b[31m\u{9b}\rx", "\rx"), @r"
+        error[a-rule]: no such thing
+         --> a.tff:1:8
+          |
+        1 | a [31m  x
+          |        ^^
+        ");
     }
 }
