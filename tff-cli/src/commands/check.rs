@@ -22,9 +22,10 @@ const JSON: &str = "\
 --json prints an array with an object for each problem:
 
   severity      \"error\" or \"warning\"
-  code          the rule: \"unbound-reference\", \"ill-typed-call\", ...; \"syntax\" where a text cannot
-                be read, \"malformed\" where a message cannot
-  path          where in the computation: \".lambda.result.call.argument\"; null for \"syntax\"
+  code          the rule: \"unbound-reference\", \"ill-typed-call\", ...; \"malformed\" for what cannot
+                be read
+  path          where in the computation: \".lambda.result.call.argument\"; null where a text
+                cannot be read
   message       what was expected and what was found
   line, column  where in a text, counted from 1; null for a message";
 
@@ -129,7 +130,7 @@ impl Problem {
     fn of_parsing(error: &TextError) -> Self {
         let code = match &error.problem {
             TextProblem::UnknownName(_) => Code::UnboundReference.name(),
-            _ => "syntax",
+            _ => Code::Malformed.name(),
         };
         let message = output::flatten(&error.problem.to_string());
         Self { severity: Severity::Error, code, path: None, message, span: Some(error.span) }
