@@ -1,5 +1,8 @@
 //! The commands, one a file.
 
+mod check;
+mod fmt;
+mod parse;
 mod print;
 mod run;
 mod simulate;
@@ -9,6 +12,7 @@ use crate::log::LogArgs;
 use crate::native;
 use anyhow::Result;
 use clap::Subcommand;
+use std::process::ExitCode;
 use tff_exec::{Executor, Options};
 
 /// What to do.
@@ -16,18 +20,26 @@ use tff_exec::{Executor, Options};
 pub(crate) enum Command {
     Type(r#type::Args),
     Print(print::Args),
+    Parse(parse::Args),
+    Check(check::Args),
+    Fmt(fmt::Args),
     Run(run::Args),
     Simulate(simulate::Args),
 }
 
 impl Command {
-    pub(crate) fn run(self, log: &LogArgs) -> Result<()> {
+    /// Runs the command. It fails without an error where what it found is its result.
+    pub(crate) fn run(self, log: &LogArgs) -> Result<ExitCode> {
         match self {
             Self::Type(args) => args.run(),
             Self::Print(args) => args.run(),
+            Self::Parse(args) => args.run(),
+            Self::Check(args) => return args.run(),
+            Self::Fmt(args) => return args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 
