@@ -80,13 +80,8 @@ pub fn federated_sum(n: u64) -> Result<Comp, Error> {
     let (value, add) = (Type::at_clients(floats(n))?, add(n)?);
     let zero = Array::dense(DType::Float32, [n], Bytes::from(vec![0; usize::try_from(n)? * 4]))?;
     let report = Comp::lambda(Some(("x", floats(n))), Comp::reference("x", floats(n))?)?;
-    let argument = Comp::tuple([
-        Comp::reference("clients", value.clone())?,
-        Comp::literal(zero),
-        add.clone(),
-        add,
-        report,
-    ])?;
+    let argument =
+        Comp::tuple([Comp::reference("clients", value.clone())?, Comp::literal(zero), add.clone(), add, report])?;
     let ty = Type::function(Some(argument.ty().clone()), Type::at_server(floats(n))?)?;
     let call = Comp::call(Comp::intrinsic("federated_aggregate", ty)?, Some(argument))?;
     Ok(Comp::lambda(Some(("clients", value)), call)?)

@@ -37,8 +37,12 @@ fn expected(recorded: &Json) -> Json {
         let elements = elements.as_array().unwrap().iter();
         return elements.map(|pair| (pair[0].as_str().unwrap().to_owned(), expected(&pair[1]))).collect();
     }
-    let shape: Vec<usize> =
-        recorded["shape"].as_array().unwrap().iter().map(|dim| usize::try_from(dim.as_u64().unwrap()).unwrap()).collect();
+    let shape: Vec<usize> = recorded["shape"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|dim| usize::try_from(dim.as_u64().unwrap()).unwrap())
+        .collect();
     nest(recorded["array"].as_array().unwrap(), &shape)
 }
 

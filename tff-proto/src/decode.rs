@@ -21,9 +21,7 @@ pub struct Limits {
 impl Default for Limits {
     /// What protobuf itself allows: 2 GiB less one byte.
     fn default() -> Self {
-        Self {
-            max_bytes: i32::MAX as usize,
-        }
+        Self { max_bytes: i32::MAX as usize }
     }
 }
 
@@ -79,11 +77,7 @@ pub enum DecodeError {
 pub fn decode<M: Name + Default>(bytes: &Bytes, limits: &Limits) -> Result<M, DecodeError> {
     let size = bytes.len();
     if size > limits.max_bytes {
-        return Err(DecodeError::TooLarge {
-            message: M::full_name(),
-            size,
-            limit: limits.max_bytes,
-        });
+        return Err(DecodeError::TooLarge { message: M::full_name(), size, limit: limits.max_bytes });
     }
     M::decode(bytes.clone()).map_err(|source| explain(M::full_name(), bytes, source))
 }
@@ -96,17 +90,9 @@ fn explain(message: String, bytes: &[u8], source: prost::DecodeError) -> DecodeE
     if says("recursion limit reached") {
         DecodeError::TooDeep { message, size }
     } else if (says("buffer underflow") || says("invalid varint")) && ends_inside_field(bytes) {
-        DecodeError::Truncated {
-            message,
-            size,
-            source,
-        }
+        DecodeError::Truncated { message, size, source }
     } else {
-        DecodeError::Malformed {
-            message,
-            size,
-            source,
-        }
+        DecodeError::Malformed { message, size, source }
     }
 }
 

@@ -36,29 +36,20 @@ pub use decode::{DecodeError, Limits, MAX_DEPTH, decode};
 /// Well-known messages of protobuf itself.
 pub mod google {
     /// The package `google.protobuf`.
-    #[allow(
-        missing_docs,
-        reason = "the upstream comments hold code that rustdoc would run"
-    )]
+    #[allow(missing_docs, reason = "the upstream comments hold code that rustdoc would run")]
     pub mod protobuf {
         include!("generated/google.protobuf.rs");
     }
 }
 
 /// The package `tensorflow`: graphs and the options of sessions.
-#[allow(
-    missing_docs,
-    reason = "generated; the fields are TensorFlow's and documented there"
-)]
+#[allow(missing_docs, reason = "generated; the fields are TensorFlow's and documented there")]
 pub mod tensorflow {
     include!("generated/tensorflow.rs");
 }
 
 /// The package `xla`: as much of a module as is read.
-#[allow(
-    missing_docs,
-    reason = "generated; the fields are XLA's and documented there"
-)]
+#[allow(missing_docs, reason = "generated; the fields are XLA's and documented there")]
 pub mod xla {
     include!("generated/xla.rs");
 }

@@ -12,20 +12,12 @@ use tff_proto::{DecodeError, Limits, MAX_DEPTH, decode};
 
 /// `(x -> federated_map)`, of no type.
 fn lambda() -> Computation {
-    let intrinsic = computation::Computation::Intrinsic(Intrinsic {
-        uri: "federated_map".to_owned(),
-    });
+    let intrinsic = computation::Computation::Intrinsic(Intrinsic { uri: "federated_map".to_owned() });
     let lambda = computation::Computation::Lambda(Box::new(Lambda {
         parameter_name: "x".to_owned(),
-        result: Some(Box::new(Computation {
-            r#type: None,
-            computation: Some(intrinsic),
-        })),
+        result: Some(Box::new(Computation { r#type: None, computation: Some(intrinsic) })),
     }));
-    Computation {
-        r#type: None,
-        computation: Some(lambda),
-    }
+    Computation { r#type: None, computation: Some(lambda) }
 }
 
 /// A computation that holds a lambda, which holds a computation, and so on:
@@ -67,10 +59,7 @@ fn encoded_message_comes_back() {
 
 #[test]
 fn bytes_fields_share_the_buffer() {
-    let array = Array {
-        content: Some(Bytes::from_static(&[7; 100])),
-        ..Array::default()
-    };
+    let array = Array { content: Some(Bytes::from_static(&[7; 100])), ..Array::default() };
     let bytes = Bytes::from(array.encode_to_vec());
     let decoded: Array = decode(&bytes, &Limits::default()).unwrap();
     let content = decoded.content.unwrap();
@@ -87,13 +76,9 @@ fn size_is_limited() {
     let size = bytes.len();
     let limits = Limits { max_bytes: size };
     assert_eq!(decode(&bytes, &limits), Ok(lambda()));
-    let limits = Limits {
-        max_bytes: size - 1,
-    };
+    let limits = Limits { max_bytes: size - 1 };
     assert_eq!(
-        decode::<Computation>(&bytes, &limits)
-            .unwrap_err()
-            .to_string(),
+        decode::<Computation>(&bytes, &limits).unwrap_err().to_string(),
         "tensorflow_federated.v0.Computation of 24 bytes exceeds the limit of 23 bytes"
     );
 }
@@ -118,10 +103,7 @@ fn prefix_is_cut_off_or_a_message() {
     let bytes = Bytes::from(lambda().encode_to_vec());
     for len in 1..bytes.len() {
         let error = decode_comp(bytes.slice(..len)).unwrap_err();
-        assert!(
-            matches!(error, DecodeError::Truncated { size, .. } if size == len),
-            "{len}: {error:?}"
-        );
+        assert!(matches!(error, DecodeError::Truncated { size, .. } if size == len), "{len}: {error:?}");
     }
 }
 
@@ -138,11 +120,7 @@ fn damage_is_named() {
         (b"\x22\x02\x0a\x05", invalid, "buffer underflow"),
         (b"\x22\x02\x0a\xff", invalid, "invalid varint"),
         // A number where a message must be.
-        (
-            b"\x20\x05",
-            invalid,
-            "invalid wire type: Varint (expected LengthDelimited)",
-        ),
+        (b"\x20\x05", invalid, "invalid wire type: Varint (expected LengthDelimited)"),
         // A wire type that does not exist, and a number of eleven bytes.
         (b"\x27\x05", invalid, "invalid wire type value: 7"),
         (&[0xff; 11], invalid, "invalid varint"),
@@ -155,28 +133,16 @@ fn damage_is_named() {
 
 #[test]
 fn other_files_are_no_computation() {
-    for text in [
-        "( -> 10)\n",
-        "{\"type\": {}}",
-        "#!/bin/sh\n",
-        "\u{7f}ELF\u{2}\u{1}\u{1}",
-    ] {
+    for text in ["( -> 10)\n", "{\"type\": {}}", "#!/bin/sh\n", "\u{7f}ELF\u{2}\u{1}\u{1}"] {
         let error = error(text);
-        assert!(
-            error.starts_with("not a valid tensorflow_federated.v0.Computation ("),
-            "{error}"
-        );
+        assert!(error.starts_with("not a valid tensorflow_federated.v0.Computation ("), "{error}");
     }
 }
 
 #[test]
 fn packed_message_is_unpacked() {
     let graph = GraphDef {
-        node: vec![NodeDef {
-            name: "a".to_owned(),
-            op: "NoOp".to_owned(),
-            ..NodeDef::default()
-        }],
+        node: vec![NodeDef { name: "a".to_owned(), op: "NoOp".to_owned(), ..NodeDef::default() }],
         ..GraphDef::default()
     };
     let mut any = Any::pack(&graph);
@@ -191,10 +157,7 @@ fn packed_message_is_unpacked() {
 #[test]
 fn other_message_is_not_unpacked() {
     let unpack = |type_url: &str| {
-        let any = Any {
-            type_url: type_url.to_owned(),
-            value: Bytes::new(),
-        };
+        let any = Any { type_url: type_url.to_owned(), value: Bytes::new() };
         any.unpack::<GraphDef>().unwrap_err().to_string()
     };
     assert_eq!(
@@ -202,10 +165,7 @@ fn other_message_is_not_unpacked() {
         "expected a message of type tensorflow.GraphDef, \
          found \"type.googleapis.com/tensorflow.TensorProto\""
     );
-    assert_eq!(
-        unpack(""),
-        "expected a message of type tensorflow.GraphDef, found \"\""
-    );
+    assert_eq!(unpack(""), "expected a message of type tensorflow.GraphDef, found \"\"");
     // A name without a host is no type URL.
     assert_eq!(
         unpack("tensorflow.GraphDef"),

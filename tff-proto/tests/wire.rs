@@ -12,10 +12,7 @@ use std::path::{Path, PathBuf};
 
 use prost::Message;
 use prost_types::field_descriptor_proto::{Label, Type};
-use prost_types::{
-    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-    FileDescriptorSet,
-};
+use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// From the name of a message, field, enum value or RPC to all that the wire
 /// depends on.
@@ -23,34 +20,13 @@ type Wire = BTreeMap<String, String>;
 
 /// Names that only our sources have, or that differ, with the reason.
 const OURS: [(&str, &str); 8] = [
-    (
-        "tensorflow_federated.v0.TensorFlow.LayoutMap",
-        "type of layout_map",
-    ),
-    (
-        "tensorflow_federated.v0.TensorFlow.LayoutMap.name_to_sharding_spec",
-        "field of layout_map",
-    ),
-    (
-        "tensorflow_federated.v0.TensorFlow.layout_map",
-        "known to 0.80, reserved at 0.87",
-    ),
-    (
-        "tensorflow_federated.v0.Value.Sequence.Element",
-        "type of element",
-    ),
-    (
-        "tensorflow_federated.v0.Value.Sequence.Element.flat_value",
-        "field of element",
-    ),
-    (
-        "tensorflow_federated.v0.Value.Sequence.element",
-        "how 0.88 writes sequences",
-    ),
-    (
-        "tensorflow_federated.v0.Value.tensor",
-        "how 0.80 writes arrays, reserved at 0.87",
-    ),
+    ("tensorflow_federated.v0.TensorFlow.LayoutMap", "type of layout_map"),
+    ("tensorflow_federated.v0.TensorFlow.LayoutMap.name_to_sharding_spec", "field of layout_map"),
+    ("tensorflow_federated.v0.TensorFlow.layout_map", "known to 0.80, reserved at 0.87"),
+    ("tensorflow_federated.v0.Value.Sequence.Element", "type of element"),
+    ("tensorflow_federated.v0.Value.Sequence.Element.flat_value", "field of element"),
+    ("tensorflow_federated.v0.Value.Sequence.element", "how 0.88 writes sequences"),
+    ("tensorflow_federated.v0.Value.tensor", "how 0.80 writes arrays, reserved at 0.87"),
     ("xla.ShapeProto.layout", "kept as bytes, never read"),
 ];
 
@@ -83,9 +59,7 @@ const NOT_READ: [&str; 24] = [
 ];
 
 fn path_of(relative: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../proto")
-        .join(relative)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto").join(relative)
 }
 
 /// The descriptors of everything below `proto/`.
@@ -144,11 +118,7 @@ fn wire(files: Vec<FileDescriptorProto>) -> Wire {
 
 fn add_message(wire: &mut Wire, scope: &str, message: &DescriptorProto, syntax: &str) {
     let name = format!("{scope}.{}", message.name());
-    let kind = if is_map_entry(message) {
-        "map entry"
-    } else {
-        "message"
-    };
+    let kind = if is_map_entry(message) { "map entry" } else { "message" };
     wire.insert(name.clone(), kind.to_owned());
     for field in &message.field {
         let value = describe(message, field, syntax);
@@ -224,26 +194,14 @@ fn fields_of_other_versions_have_their_numbers() {
     let wire = ours();
     let v0 = "tensorflow_federated.v0";
     let cases = [
-        (
-            "TensorFlow.layout_map",
-            format!("7 .{v0}.TensorFlow.LayoutMap, plain"),
-        ),
+        ("TensorFlow.layout_map", format!("7 .{v0}.TensorFlow.LayoutMap, plain")),
         (
             "TensorFlow.LayoutMap.name_to_sharding_spec",
             format!("1 .{v0}.TensorFlow.LayoutMap.NameToShardingSpecEntry, repeated"),
         ),
-        (
-            "Value.tensor",
-            "1 .google.protobuf.Any, in value".to_owned(),
-        ),
-        (
-            "Value.Sequence.element",
-            format!("4 .{v0}.Value.Sequence.Element, repeated"),
-        ),
-        (
-            "Value.Sequence.Element.flat_value",
-            format!("1 .{v0}.Array, repeated"),
-        ),
+        ("Value.tensor", "1 .google.protobuf.Any, in value".to_owned()),
+        ("Value.Sequence.element", format!("4 .{v0}.Value.Sequence.Element, repeated")),
+        ("Value.Sequence.Element.flat_value", format!("1 .{v0}.Array, repeated")),
     ];
     for (name, expected) in cases {
         assert_eq!(wire[&format!("{v0}.{name}")], expected, "{name}");
