@@ -53,9 +53,9 @@ bench:
 	scripts/native.sh tensorflow
 	cargo bench --locked -p tff-benches
 
-# Looks for new inputs, FUZZ_SECONDS for each target. Needs cargo-fuzz.
+# Looks for new inputs, FUZZ_SECONDS for each target; they are kept in fuzz/target/corpus. Needs cargo-fuzz.
 fuzz:
-	$(foreach target,$(FUZZ_TARGETS),cargo fuzz run --sanitizer none $(target) -- -max_total_time=$(FUZZ_SECONDS) &&) true
+	$(foreach target,$(FUZZ_TARGETS),mkdir -p fuzz/target/corpus/$(target) && cargo fuzz run --sanitizer none $(target) fuzz/target/corpus/$(target) fuzz/corpus/$(target) -- -max_total_time=$(FUZZ_SECONDS) &&) true
 
 # The native libraries, also those that no check needs.
 native:

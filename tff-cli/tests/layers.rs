@@ -9,6 +9,7 @@
 //! Normal, dev and build dependencies are held to the same rule.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::process::Command;
 
@@ -115,6 +116,25 @@ fn who_only_looks_at_computations_has_no_runtime() -> Result<(), Box<dyn Error>>
         assert!(tree.starts_with(name), "not the tree of {name}: {tree}");
         assert_eq!(find_runtime(&tree), None, "below {name}");
     }
+    Ok(())
+}
+
+#[test]
+fn every_dependency_is_used_and_has_its_reason() -> Result<(), Box<dyn Error>> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let manifest: toml::Table = std::fs::read_to_string(format!("{root}/Cargo.toml"))?.parse()?;
+    let versions = manifest["workspace"]["dependencies"].as_table().ok_or("no version table")?;
+    let versions: BTreeSet<_> = versions.keys().map(String::as_str).filter(|name| !name.starts_with("tff-")).collect();
+
+    let used = stated_dependencies("Cargo.toml")?;
+    let used: BTreeSet<_> = used.iter().filter(|it| !it.is_ours).map(|it| it.to.as_str()).collect();
+    assert_eq!(versions, used, "the version table, and what the crates depend on");
+
+    let text = std::fs::read_to_string(format!("{root}/ARCHITECTURE.md"))?;
+    let (_, table) = text.split_once("\n## Dependencies\n").ok_or("ARCHITECTURE.md has no section of dependencies")?;
+    let explained: BTreeSet<_> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name).collect();
+    assert_eq!(versions, explained, "the version table, and the reasons in ARCHITECTURE.md");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::conform::{check, conform};
 use crate::eval::{Code, Context, Frame, compile};
-use crate::leaf::Prepared;
+use crate::leaf::{Prepared, tensorflow};
 use crate::{ExecError, TensorFlow, Value, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
@@ -76,7 +76,8 @@ impl Executor {
     pub fn new(options: Options) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
-        let tensorflow = TensorFlow::new(options.library_dir);
+        let tensorflow =
+            TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
         Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new() }))
     }
 

@@ -9,6 +9,8 @@ mod lazy;
 pub mod leaf;
 mod proto;
 mod sequence;
+#[cfg(feature = "service")]
+pub mod service;
 mod session;
 mod tensor;
 mod tensor_proto;

@@ -4,7 +4,7 @@ use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Paramete
 use crate::diag::Shown;
 use crate::{Array, Comp, CompKind, CompiledComputation, DataContent, StructElement};
 use std::sync::Arc;
-use tff_types::{Placement, Type, TypeError, TypeKind};
+use tff_types::{Mismatch, Placement, Type, TypeError, TypeKind};
 
 /// The label of the abstract type that stands for a type left out by the sender of a computation.
 ///
@@ -35,13 +35,8 @@ pub enum BuildError {
         argument: Type,
     },
     /// The type of the argument is not assignable to that of the parameter.
-    #[error("expected an argument assignable to {}, found {}", Shown(parameter), Shown(argument))]
-    ArgumentNotAssignable {
-        /// The type of the parameter.
-        parameter: Type,
-        /// The type of the argument.
-        argument: Type,
-    },
+    #[error("in the argument: {0}")]
+    ArgumentNotAssignable(Box<Mismatch>),
     /// What is selected from is not a struct.
     #[error("expected a struct to select from, found a value of type {}", Shown(found))]
     NotAStruct {
@@ -285,12 +280,7 @@ fn call_type(call: &Call) -> Result<Type, BuildError> {
         (Some(parameter), None) => return Err(BuildError::MissingArgument { parameter: parameter.clone() }),
         (None, Some(argument)) => return Err(BuildError::UnexpectedArgument { argument: argument.clone() }),
         (Some(parameter), Some(argument)) => {
-            if !is_assignable(parameter, argument) {
-                return Err(BuildError::ArgumentNotAssignable {
-                    parameter: parameter.clone(),
-                    argument: argument.clone(),
-                });
-            }
+            check_assignable(parameter, argument).map_err(BuildError::ArgumentNotAssignable)?;
         }
     }
     Ok(function.result.clone())
@@ -316,48 +306,48 @@ pub(crate) fn is_untyped(ty: &Type) -> bool {
     matches!(ty.kind(), TypeKind::Abstract(abstract_type) if &*abstract_type.label == UNTYPED)
 }
 
-/// Whether a value of type `source` may be used where `target` is expected. What is [`UNTYPED`]
-/// may be used anywhere: it is looked at when it is computed.
-pub(crate) fn is_assignable(target: &Type, source: &Type) -> bool {
+/// Checks that a value of type `source` may be used where `target` is expected. What is
+/// [`UNTYPED`] may be used anywhere: it is looked at when it is computed.
+fn check_assignable(target: &Type, source: &Type) -> Result<(), Box<Mismatch>> {
+    target.check_assignable_from(source).or_else(
+        |mismatch| {
+            if may_fit(target, source) { Ok(()) } else { Err(Box::new(mismatch)) }
+        },
+    )
+}
+
+/// Checks that a node may state the type `stated` where `derived` follows from its parts.
+pub(crate) fn check_equivalent(stated: &Type, derived: &Type) -> Result<(), Box<Mismatch>> {
+    stated.check_equivalent_to(derived).or_else(
+        |mismatch| {
+            if may_fit(stated, derived) { Ok(()) } else { Err(Box::new(mismatch)) }
+        },
+    )
+}
+
+/// Whether one of the types contains [`UNTYPED`] and what is known of both fits.
+fn may_fit(target: &Type, source: &Type) -> bool {
     if is_untyped(target) || is_untyped(source) {
         return true;
     }
-    match (target.kind(), source.kind()) {
-        (TypeKind::Tensor(target), TypeKind::Tensor(source)) => {
-            target.dtype == source.dtype
-                && match (target.shape.dims(), source.shape.dims()) {
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                    (Some(target), Some(source)) => {
-                        target.len() == source.len()
-                            && target.iter().zip(source).all(|(target, source)| target.is_none() || target == source)
-                    }
-                }
-        }
-        (TypeKind::Struct(target), TypeKind::Struct(source)) => {
-            target.len() == source.len()
-                && target.elements().iter().zip(source.elements()).all(|(target, source)| {
-                    (source.name.is_none() || source.name == target.name) && is_assignable(&target.ty, &source.ty)
-                })
-        }
-        (TypeKind::Sequence(target), TypeKind::Sequence(source)) => is_assignable(&target.element, &source.element),
-        (TypeKind::Function(target), TypeKind::Function(source)) => {
-            (match (&target.parameter, &source.parameter) {
-                (None, None) => true,
-                (Some(target), Some(source)) => is_assignable(source, target),
-                _ => false,
-            }) && is_assignable(&target.result, &source.result)
-        }
-        (TypeKind::Federated(target), TypeKind::Federated(source)) => {
-            target.placement == source.placement
-                && (!target.all_equal || source.all_equal)
-                && is_assignable(&target.member, &source.member)
-        }
-        _ => target == source,
+    if !contains_untyped(target) && !contains_untyped(source) {
+        return target.is_assignable_from(source);
     }
+    // Only functions turn the relation around.
+    if let (Some(target), Some(source)) = (target.as_function(), source.as_function()) {
+        let parameters = match (&target.parameter, &source.parameter) {
+            (None, None) => true,
+            (Some(target), Some(source)) => may_fit(source, target),
+            _ => false,
+        };
+        return parameters && may_fit(&target.result, &source.result);
+    }
+    target.kind_name() == source.kind_name()
+        && target.children().count() == source.children().count()
+        && target.children().zip(source.children()).all(|((_, target), (_, source))| may_fit(target, source))
 }
 
-/// Whether each of the types may be used where the other is expected.
-pub(crate) fn is_equivalent(left: &Type, right: &Type) -> bool {
-    left == right || (is_assignable(left, right) && is_assignable(right, left))
+/// Whether [`UNTYPED`] occurs anywhere.
+pub(crate) fn contains_untyped(ty: &Type) -> bool {
+    is_untyped(ty) || (ty.contains_abstract() && ty.children().any(|(_, child)| contains_untyped(child)))
 }

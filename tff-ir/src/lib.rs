@@ -9,12 +9,15 @@ mod build;
 mod comp;
 mod diag;
 mod display;
+mod hash;
 mod intrinsic;
 mod literal;
+mod names;
 mod opaque;
 mod path;
 mod proto;
 mod scope;
+mod transform;
 mod validate;
 mod visit;
 
@@ -24,11 +27,17 @@ pub use comp::{
     Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
     StructElement,
 };
+pub use display::{Formatted, Structural};
 pub use intrinsic::{INTRINSICS, IntrinsicDef, Privacy};
+pub use names::UniqueNames;
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
 };
 pub use path::{CompPath, CompStep};
 pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
 pub use scope::Scope;
+pub use transform::{
+    Binding, RewriteWithBindings, Transformed, transform_postorder, transform_postorder_with_bindings,
+    transform_preorder,
+};
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};

@@ -4,7 +4,7 @@
 //! their scopes, about graphs and their bindings, and about intrinsics. All rules are checked
 //! again, so that also what was decoded leniently is covered.
 
-use crate::build::{derive_type, is_equivalent, is_untyped};
+use crate::build::{check_equivalent, derive_type, is_untyped};
 use crate::diag::Shown;
 use crate::path::Name;
 use crate::proto::decode_reporting;
@@ -132,7 +132,7 @@ impl Code {
             BuildError::NotAFunction { .. }
             | BuildError::MissingArgument { .. }
             | BuildError::UnexpectedArgument { .. }
-            | BuildError::ArgumentNotAssignable { .. } => Self::IllTypedCall,
+            | BuildError::ArgumentNotAssignable(_) => Self::IllTypedCall,
             BuildError::NotAStruct { .. } | BuildError::IndexOutOfRange { .. } | BuildError::NoSuchElement { .. } => {
                 Self::BadSelection
             }
@@ -299,14 +299,15 @@ impl Validator {
         let ty = comp.ty();
         match derive_type(comp.kind(), Some(ty)) {
             Err(error) => self.report(Code::of(&error), error),
-            Ok(derived) if !is_equivalent(&derived, ty) => {
-                let (derived, stated) = (Shown(&derived), Shown(ty));
-                self.report(
-                    Code::OtherType,
-                    format_args!("the {} is of type {derived}, but states {stated}", comp.kind_name()),
-                );
+            Ok(derived) => {
+                if let Err(mismatch) = check_equivalent(ty, &derived) {
+                    let kind = comp.kind_name();
+                    self.report(
+                        Code::OtherType,
+                        format_args!("the {kind} states another type than its parts have: {mismatch}"),
+                    );
+                }
             }
-            Ok(_) => {}
         }
         if is_untyped(ty) {
             self.report(Code::MissingType, format_args!("nothing says of which type the {} is", comp.kind_name()));
@@ -316,16 +317,15 @@ impl Validator {
     fn check_reference(&mut self, name: &str, ty: &Type) {
         match self.scope.get(name) {
             None => self.report(Code::UnboundReference, format_args!("nothing binds the name `{}`", Name(name))),
-            Some(bound) if !is_equivalent(bound, ty) => {
-                let message = format!(
-                    "the reference is of type {}, but `{}` is bound to a value of type {}",
-                    Shown(ty),
-                    Name(name),
-                    Shown(bound)
-                );
-                self.report(Code::ReferenceType, message);
+            Some(bound) => {
+                if let Err(mismatch) = check_equivalent(bound, ty) {
+                    let name = Name(name);
+                    self.report(
+                        Code::ReferenceType,
+                        format_args!("the reference is of another type than `{name}` is bound to: {mismatch}"),
+                    );
+                }
             }
-            Some(_) => {}
         }
     }
 

@@ -69,6 +69,9 @@ fn forms_print_as_the_reference_prints_them() {
         let comp = read(&bytes(&record, "proto"));
         assert_eq!(comp.ty().to_string(), text(&record, "type"), "{}", record["name"]);
         assert_eq!(comp.to_string(), text(&record, "compact"), "{}", record["name"]);
+        assert_eq!(comp.formatted().to_string(), text(&record, "formatted"), "{}", record["name"]);
+        let (drawn, expected) = (comp.structural().to_string(), text(&record, "structural"));
+        assert_eq!(drawn, expected, "{}\n{drawn}\nexpected\n{expected}", record["name"]);
     }
 }
 

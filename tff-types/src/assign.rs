@@ -17,6 +17,8 @@ pub enum Relation {
     Equivalent,
     /// The same structure, names, shapes and placements.
     Identical,
+    /// The second type is one of those that the first, a template, stands for.
+    Instance,
 }
 
 impl fmt::Display for Relation {
@@ -25,6 +27,7 @@ impl fmt::Display for Relation {
             Self::Assignable => "assignable",
             Self::Equivalent => "equivalent",
             Self::Identical => "identical",
+            Self::Instance => "an instance",
         })
     }
 }

@@ -4,6 +4,10 @@ use crate::{Path, Type};
 use std::fmt;
 use std::sync::Arc;
 
+/// The most problems that one error lists, the first ones: with its path each, what a hostile
+/// input has wrong could take many times the memory of the input.
+pub const MAX_PROBLEMS: usize = 100;
+
 /// Why a type cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypeError {
@@ -12,10 +16,10 @@ pub enum TypeError {
     Nesting {
         /// What was to be built: `sequence` or `federated`.
         outer: &'static str,
-        /// Everything that is not allowed inside, in order of occurrence.
+        /// What is not allowed inside, in order of occurrence, up to [`MAX_PROBLEMS`].
         problems: Vec<NestingProblem>,
     },
-    /// Elements of a struct have the same name, or an empty one.
+    /// Elements of a struct have the same name, or an empty one; up to [`MAX_PROBLEMS`] of them.
     #[error("{}", NameProblems(.0))]
     Names(Vec<NameProblem>),
     /// The type would be nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH).

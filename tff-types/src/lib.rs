@@ -15,23 +15,31 @@
 //! # }
 //! ```
 
+mod analysis;
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 mod assign;
 mod brief;
 mod display;
 mod dtype;
 mod error;
+mod labels;
 mod parse;
 mod path;
 mod placement;
 mod proto;
 mod shape;
 pub mod syntax;
+mod transform;
 mod ty;
+mod unify;
 
+pub use analysis::{SumError, TensorCount};
 pub use assign::{Mismatch, Reason, Relation};
 pub use display::{Formatted, Quoted};
 pub use dtype::{DType, UnknownDType};
-pub use error::{NameProblem, NestingProblem, TypeError};
+pub use error::{MAX_PROBLEMS, NameProblem, NestingProblem, TypeError};
+pub use labels::{Label, UnboundLabels};
 pub use path::{Path, Step};
 pub use placement::{Placement, PlacementSpec, UnknownPlacement};
 pub use proto::{TypeDecodeError, TypeDecodeProblem, TypeEncodeError};
@@ -40,3 +48,8 @@ pub use ty::{
     AbstractType, Element, FederatedType, FunctionType, MAX_DEPTH, MAX_SIZE, PlacementType, SequenceType, StructType,
     TensorType, Type, TypeKind,
 };
+pub use unify::{Bindings, TemplateError, Use};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 //! The type tree: the seed's `Type` and the invariants its constructors hold.
 
-use crate::{DType, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
+use crate::{DType, MAX_PROBLEMS, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -92,6 +92,10 @@ pub struct Element {
 }
 
 impl StructType {
+    pub(crate) const fn from_elements(elements: Arc<[Element]>) -> Self {
+        Self { elements }
+    }
+
     /// The elements, in order.
     #[must_use]
     pub fn elements(&self) -> &[Element] {
@@ -210,11 +214,7 @@ impl Type {
     ) -> Result<Self, TypeError> {
         let elements: Arc<[Element]> =
             elements.into_iter().map(|(name, ty)| Element { name: name.map(Into::into), ty }).collect();
-        let problems = name_problems(&elements);
-        if !problems.is_empty() {
-            return Err(TypeError::Names(problems));
-        }
-        Self::inner(TypeKind::Struct(StructType { elements }))
+        Self::checked(TypeKind::Struct(StructType { elements }))
     }
 
     /// A struct without names.
@@ -231,14 +231,7 @@ impl Type {
     /// [`TypeError::Nesting`] where the element contains a sequence, a function or a federated
     /// type, at any depth; and the bounds.
     pub fn sequence(element: Self) -> Result<Self, TypeError> {
-        let contains = element.0.contains;
-        if contains.sequence || contains.function || contains.federated {
-            let forbidden = |kind: &TypeKind| {
-                matches!(kind, TypeKind::Sequence(_) | TypeKind::Function(_) | TypeKind::Federated(_))
-            };
-            return Err(TypeError::Nesting { outer: "sequence", problems: nesting_problems(&element, &forbidden) });
-        }
-        Self::inner(TypeKind::Sequence(SequenceType { element }))
+        Self::checked(TypeKind::Sequence(SequenceType { element }))
     }
 
     /// A function type; without a parameter where that is `None`.
@@ -246,7 +239,7 @@ impl Type {
     /// # Errors
     /// The bounds on depth and size.
     pub fn function(parameter: Option<Self>, result: Self) -> Result<Self, TypeError> {
-        Self::inner(TypeKind::Function(FunctionType { parameter, result }))
+        Self::checked(TypeKind::Function(FunctionType { parameter, result }))
     }
 
     /// A federated type.
@@ -255,12 +248,7 @@ impl Type {
     /// [`TypeError::Nesting`] where the member contains a function or a federated type, at any
     /// depth; and the bounds.
     pub fn federated(member: Self, placement: impl Into<PlacementSpec>, all_equal: bool) -> Result<Self, TypeError> {
-        let contains = member.0.contains;
-        if contains.function || contains.federated {
-            let forbidden = |kind: &TypeKind| matches!(kind, TypeKind::Function(_) | TypeKind::Federated(_));
-            return Err(TypeError::Nesting { outer: "federated", problems: nesting_problems(&member, &forbidden) });
-        }
-        Self::inner(TypeKind::Federated(FederatedType { member, placement: placement.into(), all_equal }))
+        Self::checked(TypeKind::Federated(FederatedType { member, placement: placement.into(), all_equal }))
     }
 
     /// `{T}@CLIENTS`.
@@ -285,6 +273,30 @@ impl Type {
     /// As [`Type::federated`].
     pub fn at_server(member: Self) -> Result<Self, TypeError> {
         Self::federated(member, Placement::Server, true)
+    }
+
+    /// `(T -> T)`.
+    ///
+    /// # Errors
+    /// The bounds on depth and size, as for the next two.
+    pub fn unary_op(operand: Self) -> Result<Self, TypeError> {
+        Self::function(Some(operand.clone()), operand)
+    }
+
+    /// `(<T,T> -> T)`.
+    ///
+    /// # Errors
+    /// As [`Type::unary_op`].
+    pub fn binary_op(operand: Self) -> Result<Self, TypeError> {
+        Self::reduction_op(operand.clone(), operand)
+    }
+
+    /// `(<U,T> -> U)`: a reduction of elements `T` into an accumulator `U`.
+    ///
+    /// # Errors
+    /// As [`Type::unary_op`].
+    pub fn reduction_op(accumulator: Self, element: Self) -> Result<Self, TypeError> {
+        Self::function(Some(Self::tuple([accumulator.clone(), element])?), accumulator)
     }
 
     /// The kind, with its parts.
@@ -418,8 +430,28 @@ impl Type {
         Self(Arc::new(Node { kind, depth: 1, wire_depth, size: 1, contains }))
     }
 
-    /// Adds a node above its children, within the bounds.
-    fn inner(kind: TypeKind) -> Result<Self, TypeError> {
+    /// Adds a node above its children, if the rules of the kind and the bounds allow it.
+    pub(crate) fn checked(kind: TypeKind) -> Result<Self, TypeError> {
+        match &kind {
+            TypeKind::Struct(structure) => check_names(structure.elements())?,
+            TypeKind::Sequence(sequence) => {
+                let contains = sequence.element.0.contains;
+                if contains.sequence || contains.function || contains.federated {
+                    return Err(nesting("sequence", &sequence.element, |kind| {
+                        matches!(kind, TypeKind::Sequence(_) | TypeKind::Function(_) | TypeKind::Federated(_))
+                    }));
+                }
+            }
+            TypeKind::Federated(federated) => {
+                let contains = federated.member.0.contains;
+                if contains.function || contains.federated {
+                    return Err(nesting("federated", &federated.member, |kind| {
+                        matches!(kind, TypeKind::Function(_) | TypeKind::Federated(_))
+                    }));
+                }
+            }
+            TypeKind::Function(_) | TypeKind::Tensor(_) | TypeKind::Abstract(_) | TypeKind::Placement(_) => {}
+        }
         let this = Self::above(kind);
         if this.0.depth > MAX_DEPTH {
             return Err(TypeError::TooDeep);
@@ -460,8 +492,8 @@ impl Type {
     }
 }
 
-/// Every element that has the name of an earlier one or an empty name.
-fn name_problems(elements: &[Element]) -> Vec<NameProblem> {
+/// Finds every element that has the name of an earlier one or an empty name.
+fn check_names(elements: &[Element]) -> Result<(), TypeError> {
     let mut first_of = HashMap::new();
     let mut problems = Vec::new();
     for (index, element) in elements.iter().enumerate() {
@@ -474,17 +506,21 @@ fn name_problems(elements: &[Element]) -> Vec<NameProblem> {
             first_of.insert(name, index);
         }
     }
-    problems
+    problems.truncate(MAX_PROBLEMS);
+    if problems.is_empty() { Ok(()) } else { Err(TypeError::Names(problems)) }
 }
 
-/// Every part of `ty` for which `forbidden` holds, not looking below one that was found.
-fn nesting_problems(ty: &Type, forbidden: &dyn Fn(&TypeKind) -> bool) -> Vec<NestingProblem> {
-    fn walk(ty: &Type, path: &mut Path, forbidden: &dyn Fn(&TypeKind) -> bool, problems: &mut Vec<NestingProblem>) {
+/// Every part of `ty` that is forbidden in `outer`, not looking below one that was found.
+fn nesting(outer: &'static str, ty: &Type, forbidden: fn(&TypeKind) -> bool) -> TypeError {
+    fn walk(ty: &Type, path: &mut Path, forbidden: fn(&TypeKind) -> bool, problems: &mut Vec<NestingProblem>) {
         if forbidden(ty.kind()) {
             problems.push(NestingProblem { path: path.clone(), found: ty.clone() });
             return;
         }
         for (step, child) in ty.children() {
+            if problems.len() >= MAX_PROBLEMS {
+                return;
+            }
             path.push(step);
             walk(child, path, forbidden, problems);
             path.pop();
@@ -492,7 +528,7 @@ fn nesting_problems(ty: &Type, forbidden: &dyn Fn(&TypeKind) -> bool) -> Vec<Nes
     }
     let mut problems = Vec::new();
     walk(ty, &mut Path::root(), forbidden, &mut problems);
-    problems
+    TypeError::Nesting { outer, problems }
 }
 
 impl PartialEq for Type {

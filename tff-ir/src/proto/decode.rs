@@ -1,7 +1,7 @@
 //! Reading computations, with the place of everything that is wrong.
 
 use super::opaque;
-use crate::build::{BuildError, derive_type, is_equivalent, is_untyped, untyped};
+use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, untyped};
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
 use crate::diag::Shown;
 use crate::visit::with_stack;
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tff_proto::v0 as pb;
-use tff_types::{Placement, Type, TypeDecodeError, UnknownPlacement};
+use tff_types::{Mismatch, Placement, Type, TypeDecodeError, UnknownPlacement};
 
 /// Why a message is no computation, and where in the computation it is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,14 +50,12 @@ pub enum DecodeProblem {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The node states another type than follows from its parts.
-    #[error("the {kind} is of type {}, but states {}", Shown(derived), Shown(stated))]
+    #[error("the {kind} states another type than its parts have: {mismatch}")]
     OtherType {
         /// The kind of the node.
         kind: &'static str,
-        /// The type it states.
-        stated: Type,
-        /// The type that follows from its parts.
-        derived: Type,
+        /// Where the types differ; the stated one is the expected one.
+        mismatch: Box<Mismatch>,
     },
     /// The type of a lambda is not that of a function.
     #[error("expected a function type for a lambda, found {}", Shown(.0))]
@@ -159,11 +157,11 @@ impl Decoder {
             }
         };
         let Some(stated) = stated else { return Ok(Comp::with_type(kind, derived)) };
-        if is_equivalent(&stated, &derived) {
-            return Ok(Comp::with_type(kind, stated));
+        let mismatch = check_equivalent(&stated, &derived).err();
+        let comp = Comp::with_type(kind, stated);
+        if let Some(mismatch) = mismatch {
+            self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), mismatch }))?;
         }
-        let comp = Comp::with_type(kind, stated.clone());
-        self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), stated, derived }))?;
         Ok(comp)
     }
 
@@ -336,11 +334,6 @@ impl Decoder {
             self.scope.unbind(name);
         }
     }
-}
-
-/// Whether the label that stands for a type left out occurs anywhere.
-pub(super) fn contains_untyped(ty: &Type) -> bool {
-    is_untyped(ty) || (ty.contains_abstract() && ty.children().any(|(_, child)| contains_untyped(child)))
 }
 
 fn kind_name(proto: &pb::Computation) -> &'static str {

@@ -1,7 +1,7 @@
 //! Writing computations, no deeper than a peer can read.
 
-use super::decode::contains_untyped;
 use super::opaque;
+use crate::build::contains_untyped;
 use crate::visit::with_stack;
 use crate::{Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, TensorFlowBinding, XlaBinding};
 use tff_proto::{MAX_DEPTH, v0 as pb};

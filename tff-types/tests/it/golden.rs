@@ -9,7 +9,7 @@ use prost::Message;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tff_proto::v0 as pb;
-use tff_types::Type;
+use tff_types::{TemplateError, Type};
 
 fn read(name: &str) -> String {
     let path = format!("{}/../testdata/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -99,5 +99,63 @@ fn assignable_pairs_are_exactly_those_listed() {
             let expected = listed.contains(&((*target).to_owned(), (*source).to_owned()));
             assert_eq!(parse(target).is_assignable_from(&parse(source)), expected, "{target} from {source}");
         }
+    }
+}
+
+#[test]
+fn predicates_are_those_of_the_reference() {
+    let types = types();
+    for row in lines("type_predicates.jsonl") {
+        let ty = &types[text(&row, "name")];
+        let ours = [
+            ("is_average_compatible", ty.is_average_compatible()),
+            ("is_min_max_compatible", ty.is_min_max_compatible()),
+            ("is_structure_of_floats", ty.is_structure_of_floats()),
+            ("is_structure_of_integers", ty.is_structure_of_integers()),
+            ("is_structure_of_tensors", ty.is_structure_of_tensors()),
+            // One question with two names: they differ only where there is no type.
+            ("is_generic_op_compatible_type", ty.is_structure_of_tensors()),
+        ];
+        assert_eq!(row.as_object().unwrap().len(), ours.len() + 1);
+        for (name, answer) in ours {
+            assert_eq!(row[name].as_bool(), Some(answer), "{name} of {ty}");
+        }
+    }
+    for row in vectors()["types"].as_array().unwrap() {
+        let ty = parse(text(row, "compact"));
+        let ours = [
+            ("sum", ty.is_sum_compatible()),
+            ("average", ty.is_average_compatible()),
+            ("min_max", ty.is_min_max_compatible()),
+            ("floats", ty.is_structure_of_floats()),
+            ("integers", ty.is_structure_of_integers()),
+            ("tensorflow", ty.is_tensorflow_compatible()),
+            ("structure_of_tensors", ty.is_structure_of_tensors()),
+        ];
+        for (name, answer) in ours {
+            assert_eq!(row[name].as_bool(), Some(answer), "{name} of {ty}");
+        }
+        assert_eq!(row["count"].as_u64(), Some(u64::from(ty.size())), "{ty}");
+        assert_eq!(ty.count(|_| true), ty.size() as usize);
+        assert_eq!(ty.strip_placement().to_string(), text(row, "stripped"));
+    }
+}
+
+#[test]
+fn instances_of_templates_are_those_of_the_reference() {
+    let vectors = vectors();
+    let rows = vectors["templates"].as_array().unwrap();
+    assert_eq!(rows.len(), 91);
+    for row in rows {
+        let (template, concrete) = (parse(text(row, "generic")), parse(text(row, "concrete")));
+        let ours = match concrete.check_instance_of(&template) {
+            Ok(_) => "ok",
+            Err(TemplateError::Structure(_)) => "MismatchedStructureError",
+            Err(TemplateError::Conflict { .. }) => "MismatchedConcreteTypesError",
+            Err(TemplateError::NotAssignable { .. }) => "UnassignableConcreteTypesError",
+            Err(TemplateError::MissingDefiningUse { .. }) => "MissingDefiningUsageError",
+            Err(error) => panic!("{row}: {error}"),
+        };
+        assert_eq!(ours, text(row, "result"), "{row}");
     }
 }

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod analyses;
 mod golden;
 mod notation;
+#[cfg(feature = "arbitrary")]
+mod properties;
 mod relations;
+mod templates;
 mod wire;
 
 use tff_types::Type;

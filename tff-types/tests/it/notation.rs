@@ -293,3 +293,17 @@ fn tokens() {
     assert_eq!(lexer.text(label), "15543782.a-b");
     assert!(lexer.eat(TokenKind::Symbol(':')).unwrap());
 }
+
+/// The block marked `types` in the contract.
+#[test]
+fn examples_of_the_grammar() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../GRAMMAR.md");
+    let grammar = std::fs::read_to_string(path).unwrap();
+    let (_, block) = grammar.split_once("```types\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    assert!(block.lines().count() >= 15);
+    for line in block.lines() {
+        let (written, quoted) = line.split_once("=>").unwrap();
+        assert_eq!(parse(written).quoted().to_string(), quoted.trim(), "{written}");
+    }
+}

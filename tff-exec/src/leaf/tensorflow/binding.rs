@@ -1,0 +1,190 @@
+//! Bindings: how the value of a parameter becomes tensors to feed, and fetched tensors a result.
+
+use super::graph::TensorName;
+use super::native::Native;
+use super::status::{prepare_error, run_error};
+use crate::{ExecError, Sequence, Tensor, Value};
+use std::sync::Arc;
+use tff_ir::{Array, SequenceBinding, TensorFlowBinding};
+use tff_types::{DType, Element, StructType, TensorType, Type, TypeKind};
+
+/// A type together with its binding. Leaves are numbered in depth-first order.
+#[derive(Debug)]
+pub(super) enum Slot {
+    /// A tensor.
+    Tensor(TensorType, usize),
+    /// A sequence of elements of this type, as the serialized graph of a dataset.
+    Sequence(Type, usize),
+    /// A struct; each element with how a path names it.
+    Struct(Vec<(String, Slot)>),
+}
+
+/// A tensor of the graph that a leaf is bound to.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) name: TensorName,
+    pub(super) dtype: DType,
+    /// Whether the tensor is a dataset and not the string that a dataset serializes to.
+    pub(super) is_dataset: bool,
+    /// Which part of the signature it belongs to, `parameter.x`.
+    pub(super) place: String,
+}
+
+impl Slot {
+    /// Binds a type; appends the tensors to `leaves`. `place` is what errors call the whole.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`] where type and binding are not parallel.
+    pub(super) fn bind(
+        binding: &TensorFlowBinding,
+        ty: &Type,
+        place: &str,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<Self, ExecError> {
+        let mut leaf = |name: &str, dtype, is_dataset| -> Result<usize, ExecError> {
+            let name =
+                TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
+            leaves.push(Leaf { name, dtype, is_dataset, place: place.to_owned() });
+            Ok(leaves.len() - 1)
+        };
+        match (binding, ty.kind()) {
+            (TensorFlowBinding::Tensor(name), TypeKind::Tensor(tensor)) => {
+                Ok(Self::Tensor(tensor.clone(), leaf(name, tensor.dtype, false)?))
+            }
+            (TensorFlowBinding::Sequence(binding), TypeKind::Sequence(sequence)) => {
+                let (name, is_dataset) = match binding {
+                    SequenceBinding::Variant(name) => (name, true),
+                    SequenceBinding::GraphDef(name) => (name, false),
+                };
+                Ok(Self::Sequence(sequence.element.clone(), leaf(name, DType::String, is_dataset)?))
+            }
+            (TensorFlowBinding::Struct(bindings), TypeKind::Struct(structure)) => {
+                if bindings.len() != structure.len() {
+                    let reason = format!("a binding of {} elements for the type {ty}", bindings.len());
+                    return Err(prepare_error(reason).at(place));
+                }
+                let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
+                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), leaves)?;
+                    Ok((step, slot))
+                });
+                Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
+            }
+            (binding, _) => Err(prepare_error(format!("a binding of {} for the type {ty}", kind(binding))).at(place)),
+        }
+    }
+
+    /// Checks a value against the type and appends the tensors to feed, in the order of the leaves.
+    ///
+    /// # Errors
+    /// [`ExecError::Mismatch`], with the path, for a value that is not of the type.
+    pub(super) fn collect(&self, value: &Value, natives: &mut Vec<Arc<Native>>) -> Result<(), ExecError> {
+        match (self, value) {
+            (Self::Tensor(ty, _), Value::Tensor(tensor)) => {
+                check_tensor(ty, tensor.array())?;
+                natives.push(tensor.native(Native::from_array)?);
+            }
+            (Self::Sequence(element, _), Value::Sequence(sequence)) => {
+                check_element(element, sequence.element_type())?;
+                natives.push(Arc::new(Native::from_string(sequence.dataset()?)));
+            }
+            (Self::Struct(slots), Value::Struct(values)) if slots.len() == values.len() => {
+                for ((step, slot), value) in slots.iter().zip(values.iter()) {
+                    slot.collect(value, natives).map_err(|error| error.at(step.as_str()))?;
+                }
+            }
+            _ => return Err(ExecError::mismatch(self.describe(), value.describe())),
+        }
+        Ok(())
+    }
+
+    /// The value that the tensors of the leaves make up.
+    ///
+    /// # Errors
+    /// [`ExecError::Run`], with the path, where a tensor is not of the type.
+    pub(super) fn build(&self, natives: &[Arc<Native>]) -> Result<Value, ExecError> {
+        let native = |index: &usize| natives.get(*index).ok_or_else(|| run_error("a result is missing"));
+        Ok(match self {
+            Self::Tensor(ty, index) => {
+                let native = native(index)?;
+                let array = native.to_array()?;
+                check_tensor(ty, &array).map_err(|error| run_error(format!("the graph gave another type: {error}")))?;
+                Value::Tensor(Tensor::with_native(array, native.clone()))
+            }
+            Self::Sequence(element, index) => {
+                let native = native(index)?;
+                let graph = native.string(0).filter(|_| native.dims().is_empty());
+                let graph = graph.ok_or_else(|| run_error("the graph gave no serialized dataset"))?;
+                Value::Sequence(Sequence::from_dataset(element.clone(), graph))
+            }
+            Self::Struct(slots) => {
+                let values = slots.iter().map(|(step, slot)| slot.build(natives).map_err(|it| it.at(step.as_str())));
+                Value::Struct(values.collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Tensor(ty, _) => Type::tensor(ty.dtype, ty.shape.clone()).to_string(),
+            Self::Sequence(element, _) => format!("a sequence of {element}"),
+            Self::Struct(slots) => format!("a struct of {} elements", slots.len()),
+        }
+    }
+}
+
+/// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
+fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
+    structure.elements().iter().enumerate().map(|(index, element)| {
+        let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
+        (step, element)
+    })
+}
+
+const fn kind(binding: &TensorFlowBinding) -> &'static str {
+    match binding {
+        TensorFlowBinding::Struct(_) => "a struct",
+        TensorFlowBinding::Tensor(_) => "a tensor",
+        TensorFlowBinding::Sequence(_) => "a sequence",
+    }
+}
+
+/// Sessions do not check the shape of what is fed.
+pub(super) fn check_tensor(ty: &TensorType, array: &Array) -> Result<(), ExecError> {
+    if ty.dtype == array.dtype() && ty.shape.admits(array.dims()) {
+        Ok(())
+    } else {
+        Err(ExecError::mismatch(Type::tensor(ty.dtype, ty.shape.clone()), array.ty()))
+    }
+}
+
+/// Whether elements of type `found` can be elements where `expected` are needed: no dtype, known
+/// size, name or number of elements contradicts. A declared size may be less precise than the
+/// elements are, which TensorFlow checks as it reads them.
+fn check_element(expected: &Type, found: &Type) -> Result<(), ExecError> {
+    if expected == found {
+        return Ok(());
+    }
+    let mismatch = || ExecError::mismatch(format!("a sequence of {expected}"), format!("a sequence of {found}"));
+    if agree(expected, found) { Ok(()) } else { Err(mismatch()) }
+}
+
+fn agree(expected: &Type, found: &Type) -> bool {
+    match (expected.kind(), found.kind()) {
+        (TypeKind::Tensor(expected), TypeKind::Tensor(found)) => {
+            let dims = expected.shape.dims().zip(found.shape.dims());
+            expected.dtype == found.dtype
+                && dims.is_none_or(|(expected, found)| {
+                    expected.len() == found.len()
+                        && expected.iter().zip(found).all(|(a, b)| a.is_none() || b.is_none() || a == b)
+                })
+        }
+        (TypeKind::Struct(expected), TypeKind::Struct(found)) => {
+            expected.len() == found.len()
+                && expected.elements().iter().zip(found.elements()).all(|(expected, found)| {
+                    let named_alike = expected.name == found.name || expected.name.is_none() || found.name.is_none();
+                    named_alike && agree(&expected.ty, &found.ty)
+                })
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,160 @@
+//! The graph of a computation: decoded, and rewritten where datasets cross its border.
+//!
+//! A dataset is a variant tensor, which no session takes or gives. So a placeholder of one becomes
+//! a placeholder of the string that it serializes to, with an op behind it that reads the string,
+//! and an op that serializes is added to a dataset that is fetched.
+
+use super::binding::Leaf;
+use super::status::prepare_error;
+use crate::ExecError;
+use prost::Name;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+use tff_ir::Opaque;
+use tff_proto::Limits;
+use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, TensorShapeProto, attr_value::Value as Attr};
+
+/// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TensorName {
+    pub(super) op: String,
+    pub(super) index: i32,
+}
+
+impl TensorName {
+    /// Reads a name; `None` where it is empty or that of an op alone (`^op`).
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let (op, index) = match name.rsplit_once(':') {
+            Some((op, index)) => (op, index.parse().ok().filter(|&index: &i32| index >= 0)?),
+            None => (name, 0),
+        };
+        (!op.is_empty() && !op.starts_with('^')).then(|| Self { op: op.to_owned(), index })
+    }
+}
+
+impl fmt::Display for TensorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.op, self.index)
+    }
+}
+
+/// Decodes the graph.
+///
+/// # Errors
+/// [`ExecError::Prepare`] where the message is another one or damaged.
+pub(super) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
+    let name = graph.type_url.rsplit('/').next().unwrap_or_default();
+    if name != GraphDef::full_name() {
+        return Err(prepare_error(format!("expected a {}, found `{}`", GraphDef::full_name(), graph.type_url)));
+    }
+    tff_proto::decode(&graph.value, &Limits::default()).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+        prepare_error(format!("{error}{cause}"))
+    })
+}
+
+/// Makes every dataset that a leaf is bound to a string; says whether the graph has changed.
+///
+/// # Errors
+/// [`ExecError::Prepare`] where a parameter is bound to something that is no placeholder.
+pub(super) fn serialize_datasets(
+    graph: &mut GraphDef,
+    parameter: &[Leaf],
+    result: &mut [Leaf],
+) -> Result<bool, ExecError> {
+    let mut names = Names::of(graph);
+    let mut readers = BTreeMap::new();
+    for leaf in parameter.iter().filter(|leaf| leaf.is_dataset) {
+        let reader = names.fresh("dataset_from_graph");
+        let op = &leaf.name.op;
+        let placeholder = graph.node.iter_mut().find(|node| node.name == *op && leaf.name.index == 0);
+        let placeholder = placeholder.filter(|node| is_dataset_placeholder(node)).ok_or_else(|| {
+            prepare_error(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", leaf.name))
+                .at(leaf.place.as_str())
+        })?;
+        placeholder.attr.clear();
+        placeholder.attr.insert("dtype".to_owned(), attr(Attr::Type(DataType::DtString as i32)));
+        placeholder.attr.insert("shape".to_owned(), attr(Attr::Shape(TensorShapeProto::default())));
+        graph.node.push(node(&reader, "DatasetFromGraph", &[op], []));
+        readers.insert(op.clone(), reader);
+    }
+    if !readers.is_empty() {
+        redirect(graph, &readers);
+    }
+    let mut changed = !readers.is_empty();
+    for leaf in result.iter_mut().filter(|leaf| leaf.is_dataset) {
+        if readers.contains_key(&leaf.name.op) && leaf.name.index == 0 {
+            // The parameter itself: the string that is fed is the result.
+            continue;
+        }
+        let writer = names.fresh("dataset_to_graph");
+        let attrs = [
+            // The policy of a warning: what state a dataset has outside of it is not its content.
+            ("external_state_policy", Attr::I(0)),
+            ("strip_device_assignment", Attr::B(true)),
+        ];
+        graph.node.push(node(&writer, "DatasetToGraphV2", &[&leaf.name.to_string()], attrs));
+        leaf.name = TensorName { op: writer, index: 0 };
+        changed = true;
+    }
+    Ok(changed)
+}
+
+fn is_dataset_placeholder(node: &NodeDef) -> bool {
+    let dtype = node.attr.get("dtype").and_then(|attr| attr.value.as_ref());
+    node.op == "Placeholder" && dtype == Some(&Attr::Type(DataType::DtVariant as i32))
+}
+
+/// Makes the consumers of each key consume the value instead; what only waits for it (`^key`)
+/// goes on to do so.
+fn redirect(graph: &mut GraphDef, readers: &BTreeMap<String, String>) {
+    let is_reader: HashSet<&str> = readers.values().map(String::as_str).collect();
+    for node in graph.node.iter_mut().filter(|node| !is_reader.contains(node.name.as_str())) {
+        for input in &mut node.input {
+            if let Some(reader) = readers.get(input.strip_suffix(":0").unwrap_or(input)) {
+                reader.clone_into(input);
+            }
+        }
+    }
+}
+
+/// An attribute.
+pub(super) const fn attr(value: Attr) -> AttrValue {
+    AttrValue { value: Some(value) }
+}
+
+/// A node of a graph.
+pub(super) fn node<'a>(
+    name: &str,
+    op: &str,
+    inputs: &[&str],
+    attrs: impl IntoIterator<Item = (&'a str, Attr)>,
+) -> NodeDef {
+    NodeDef {
+        name: name.to_owned(),
+        op: op.to_owned(),
+        input: inputs.iter().map(|&input| input.to_owned()).collect(),
+        attr: attrs.into_iter().map(|(name, value)| (name.to_owned(), attr(value))).collect(),
+        ..NodeDef::default()
+    }
+}
+
+/// The names that a graph uses.
+struct Names(BTreeSet<String>);
+
+impl Names {
+    fn of(graph: &GraphDef) -> Self {
+        Self(graph.node.iter().map(|node| node.name.clone()).collect())
+    }
+
+    /// A name that no node has.
+    fn fresh(&mut self, stem: &str) -> String {
+        let mut name = stem.to_owned();
+        let mut count = 0;
+        while !self.0.insert(name.clone()) {
+            count += 1;
+            name = format!("{stem}_{count}");
+        }
+        name
+    }
+}

@@ -1,0 +1,202 @@
+//! A computation that is ready to be called: its graph imported, its bindings checked.
+
+use super::binding::{Leaf, Slot};
+use super::native::{Native, data_type};
+use super::session::{self, Port};
+use super::status::{LEAF, describe, prepare_error, run_error};
+use super::{graph, state};
+use crate::leaf::Prepared;
+use crate::{ExecError, Value};
+use bytes::Bytes;
+use prost::Message;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use tensorflow::{Graph, ImportGraphDefOptions, Operation, Session, Status};
+use tff_types::{FunctionType, Type};
+
+/// A TensorFlow computation that is ready to be called.
+pub(super) struct Callable {
+    /// Not needed without a parameter.
+    parameter: Option<(Type, Slot)>,
+    result: Slot,
+    /// Where the leaves of the parameter are fed, in their order.
+    feeds: Vec<Port>,
+    /// The tensors that are fetched, each once.
+    fetches: Vec<Port>,
+    /// Where each leaf of the result comes from.
+    sources: Vec<Source>,
+    initialize: Option<Operation>,
+    token: Option<(Port, Native)>,
+    graph: Graph,
+    sessions: Sessions,
+}
+
+/// Where a tensor of the result comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It is this one of the fetched tensors.
+    Fetched(usize),
+    /// It is this leaf of the argument: TensorFlow refuses to fetch what is fed.
+    Argument(usize),
+}
+
+/// Which session a call runs in.
+enum Sessions {
+    /// One for all calls, at the same time: nothing is left behind in it.
+    Shared(Session),
+    /// Each call has its own, so that it sees variables, tables and random generators as they are
+    /// before the first.
+    PerCall,
+}
+
+impl Callable {
+    /// Checks the bindings against the type, completes the graph and imports it.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`] for everything that is wrong with the graph, the bindings or both.
+    pub(super) fn new(comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Result<Self, ExecError> {
+        let mut fed = Vec::new();
+        let parameter = match (&comp.parameter, &ty.parameter) {
+            (Some(binding), Some(ty)) => Some((ty.clone(), Slot::bind(binding, ty, "parameter", &mut fed)?)),
+            (None, None) => None,
+            (Some(_), None) => return Err(prepare_error("a binding of a parameter for a type without one")),
+            (None, Some(ty)) => return Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
+        };
+        let mut fetched = Vec::new();
+        let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched)?;
+
+        let mut def = graph::decode(&comp.graph)?;
+        let changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
+        let bytes = if changed { Bytes::from(def.encode_to_vec()) } else { comp.graph.value.clone() };
+        let graph = import(&bytes)?;
+
+        let mut indices = BTreeMap::new();
+        let mut feeds = Vec::with_capacity(fed.len());
+        for (index, leaf) in fed.iter().enumerate() {
+            if indices.insert(leaf.name.clone(), Source::Argument(index)).is_some() {
+                let reason = format!("two parts of the parameter are bound to `{}`", leaf.name);
+                return Err(prepare_error(reason).at(leaf.place.as_str()));
+            }
+            feeds.push(port(&graph, leaf)?);
+        }
+        let mut fetches = Vec::new();
+        let mut sources = Vec::with_capacity(fetched.len());
+        for leaf in &fetched {
+            let port = port(&graph, leaf)?;
+            let source = *indices.entry(leaf.name.clone()).or_insert_with(|| {
+                fetches.push(port);
+                Source::Fetched(fetches.len() - 1)
+            });
+            sources.push(source);
+        }
+        let initialize = match &*comp.initialize_op {
+            "" => None,
+            name => Some(operation(&graph, name).map_err(|error| error.at("initialize_op"))?),
+        };
+        let sessions = if state::keeps_state(&def, &graph) {
+            Sessions::PerCall
+        } else {
+            Sessions::Shared(session::open(&graph).map_err(|status| prepare_error(describe(&status)))?)
+        };
+        let token = token(&graph, &comp.session_token)?;
+        Ok(Self { parameter, result, feeds, fetches, sources, initialize, token, graph, sessions })
+    }
+
+    fn run(&self, argument: &[Arc<Native>]) -> Result<Vec<Native>, Status> {
+        match &self.sessions {
+            Sessions::Shared(session) => self.run_in(session, argument),
+            Sessions::PerCall => self.run_in(&session::open(&self.graph)?, argument),
+        }
+    }
+
+    fn run_in(&self, session: &Session, argument: &[Arc<Native>]) -> Result<Vec<Native>, Status> {
+        let token = self.token.iter().map(|(port, native)| (port, native));
+        let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
+        if let Some(initialize) = &self.initialize {
+            session::run(session, feeds.clone(), &[initialize], &[])?;
+        }
+        session::run(session, feeds, &[], &self.fetches)
+    }
+}
+
+impl Prepared for Callable {
+    fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
+        let mut natives = Vec::with_capacity(self.feeds.len());
+        match (&self.parameter, argument) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
+            (Some((ty, _)), None) => return Err(ExecError::MissingArgument(ty.to_string())),
+            (Some((_, slot)), Some(argument)) => slot.collect(argument, &mut natives)?,
+        }
+        // A result without tensors, or of the argument's own, needs no run.
+        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(&natives).map_err(run_failure)? };
+        let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
+        let results: Vec<Arc<Native>> = self
+            .sources
+            .iter()
+            .filter_map(|source| match *source {
+                Source::Fetched(index) => fetched.get(index),
+                Source::Argument(index) => natives.get(index),
+            })
+            .cloned()
+            .collect();
+        self.result.build(&results)
+    }
+}
+
+impl fmt::Debug for Callable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Callable")
+            .field("leaf", &LEAF)
+            .field("feeds", &self.feeds.len())
+            .field("fetches", &self.fetches.len())
+            .field("keeps_state", &matches!(self.sessions, Sessions::PerCall))
+            .finish_non_exhaustive()
+    }
+}
+
+fn run_failure(status: Status) -> ExecError {
+    run_error(describe(&status))
+}
+
+/// Imports a graph.
+pub(super) fn import(bytes: &[u8]) -> Result<Graph, ExecError> {
+    let mut graph = Graph::new();
+    graph.import_graph_def(bytes, &ImportGraphDefOptions::new()).map_err(|status| prepare_error(describe(&status)))?;
+    Ok(graph)
+}
+
+/// The op of this name.
+pub(super) fn operation(graph: &Graph, name: &str) -> Result<Operation, ExecError> {
+    let op = graph.operation_by_name(name).ok().flatten();
+    op.ok_or_else(|| prepare_error(format!("the graph has no op `{name}`")))
+}
+
+/// The tensor that a leaf is bound to, checked to be of its element type.
+fn port(graph: &Graph, leaf: &Leaf) -> Result<Port, ExecError> {
+    let find = || {
+        let op = operation(graph, &leaf.name.op)?;
+        let index = usize::try_from(leaf.name.index).unwrap_or(usize::MAX);
+        if index >= op.num_outputs() {
+            return Err(prepare_error(format!("the op `{}` has no output {index}", leaf.name.op)));
+        }
+        let found = op.output_type(index);
+        if found != data_type(leaf.dtype) {
+            return Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", leaf.name, leaf.dtype)));
+        }
+        Ok(Port { op, index: leaf.name.index })
+    };
+    find().map_err(|error: ExecError| error.at(leaf.place.as_str()))
+}
+
+/// What is fed as the token of the session. Custom ops look up what the runner of the session
+/// keeps under it: here nothing, and the empty token says so. It is the same in every run.
+fn token(graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let name = graph::TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
+    let leaf = Leaf { name, dtype: tff_types::DType::String, is_dataset: false, place: "session_token".to_owned() };
+    Ok(Some((port(graph, &leaf)?, Native::from_string(Bytes::new()))))
+}

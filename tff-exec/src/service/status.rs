@@ -1,0 +1,32 @@
+//! From errors to the status codes of the protocol.
+
+use crate::ExecError;
+use tonic::{Code, Status};
+
+/// The status for an error. Never `UNAVAILABLE` or `FAILED_PRECONDITION`, at which TFF's client
+/// would repeat the whole invocation for ever: nothing that a computation does is cured by that.
+pub(super) fn of(error: ExecError) -> Status {
+    let code = match error.cause() {
+        ExecError::UnboundReference(_) | ExecError::IndexOutOfRange { .. } | ExecError::UnknownValue(_) => {
+            Code::NotFound
+        }
+        ExecError::Empty | ExecError::Unsupported(_) => Code::Unimplemented,
+        ExecError::Placement(_) => Code::Unknown,
+        ExecError::Limit { .. } => Code::ResourceExhausted,
+        ExecError::Closed => Code::Cancelled,
+        ExecError::Library { .. } | ExecError::Prepare { .. } | ExecError::Run { .. } | ExecError::Internal(_) => {
+            Code::Internal
+        }
+        ExecError::Mismatch { .. }
+        | ExecError::MissingArgument(_)
+        | ExecError::UnexpectedArgument
+        | ExecError::Cardinality { .. }
+        | ExecError::UnknownCardinality
+        | ExecError::UnknownIntrinsic(_)
+        | ExecError::Array(_)
+        | ExecError::Type(_)
+        | ExecError::Decode(_)
+        | ExecError::At { .. } => Code::InvalidArgument,
+    };
+    Status::new(code, error.to_string())
+}

@@ -1,0 +1,111 @@
+//! The names that occur in a computation, and new ones that do not.
+
+use crate::visit::with_stack;
+use crate::{Comp, CompKind, Scope};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+impl Comp {
+    /// The names that occur in it: of parameters, locals and references.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<Arc<str>> {
+        let mut names = BTreeSet::new();
+        for comp in self.preorder() {
+            match comp.kind() {
+                CompKind::Reference(reference) => drop(names.insert(reference.name.clone())),
+                CompKind::Lambda(lambda) => names.extend(lambda.parameter.iter().map(|it| it.name.clone())),
+                CompKind::Block(block) => names.extend(block.locals.iter().map(|it| it.name.clone())),
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// The names that it refers to without binding them.
+    #[must_use]
+    pub fn free_names(&self) -> BTreeSet<Arc<str>> {
+        let mut free = BTreeSet::new();
+        collect_free_names(self, &mut Scope::new(), &mut free);
+        free
+    }
+}
+
+fn collect_free_names(comp: &Comp, bound: &mut Scope<()>, free: &mut BTreeSet<Arc<str>>) {
+    with_stack(|| match comp.kind() {
+        CompKind::Reference(reference) => {
+            if bound.get(&reference.name).is_none() {
+                free.insert(reference.name.clone());
+            }
+        }
+        CompKind::Lambda(lambda) => {
+            if let Some(parameter) = &lambda.parameter {
+                bound.bind(parameter.name.clone(), ());
+            }
+            collect_free_names(&lambda.result, bound, free);
+            if let Some(parameter) = &lambda.parameter {
+                bound.unbind(&parameter.name);
+            }
+        }
+        CompKind::Block(block) => {
+            for local in block.locals.iter() {
+                collect_free_names(&local.value, bound, free);
+                bound.bind(local.name.clone(), ());
+            }
+            collect_free_names(&block.result, bound, free);
+            for local in block.locals.iter() {
+                bound.unbind(&local.name);
+            }
+        }
+        _ => comp.children().for_each(|child| collect_free_names(child, bound, free)),
+    });
+}
+
+/// Gives out names that occur nowhere in a computation: `_var1`, `_var2`, …
+///
+/// The same computation gets the same names.
+///
+/// ```
+/// use tff_ir::{Comp, UniqueNames};
+/// use tff_types::{DType, Type};
+///
+/// # fn main() -> Result<(), tff_ir::BuildError> {
+/// let comp = Comp::reference("_variable", Type::scalar(DType::Int32))?;
+/// assert_eq!(&*UniqueNames::new(&comp).next_name(), "_var_1_1");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct UniqueNames {
+    prefix: String,
+    count: u64,
+}
+
+impl UniqueNames {
+    /// Names that do not occur in `comp`, starting with `_var`.
+    #[must_use]
+    pub fn new(comp: &Comp) -> Self {
+        Self::with_prefix(comp, "_var")
+    }
+
+    /// Names that do not occur in `comp`, starting with `prefix`. Where a name of `comp` starts
+    /// with it, what is appended to it tells the new names apart.
+    #[must_use]
+    pub fn with_prefix(comp: &Comp, prefix: &str) -> Self {
+        let names = comp.names();
+        let is_taken = |prefix: &str| {
+            let mut not_before = names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+            not_before.next().is_some_and(|name| name.starts_with(prefix))
+        };
+        let mut candidates = std::iter::once(prefix.to_owned()).chain((1..).map(|it: u64| format!("{prefix}_{it}_")));
+        // There are more candidates than names.
+        let prefix = candidates.find(|candidate| !is_taken(candidate)).unwrap_or_default();
+        Self { prefix, count: 0 }
+    }
+
+    /// The next name.
+    pub fn next_name(&mut self) -> Arc<str> {
+        self.count += 1;
+        format!("{}{}", self.prefix, self.count).into()
+    }
+}

@@ -1,0 +1,124 @@
+//! Computations nested deeper than any stack: everything works on them on 2 MiB.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use tff_ir::{
+    Array, BuildError, Comp, CompEncodeError, CompKind, Scalar, Scope, Severity, Transformed, transform_postorder,
+    transform_postorder_with_bindings, transform_preorder, validate,
+};
+
+const DEPTH: usize = 100_000;
+
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(test).expect("a thread");
+    thread.join().expect("no overflow");
+}
+
+fn int(value: i32) -> Comp {
+    Comp::literal(Array::from_scalar(Scalar::Int32(value)))
+}
+
+/// `(let x=0 in (let x=1 in … n))`, so many blocks in the result of one another.
+fn nested_in_results(depth: usize) -> Comp {
+    (0..depth).rev().fold(int(-1), |inner, index| {
+        let local = int(i32::try_from(index).expect("small"));
+        Comp::block([("x", local)], inner).expect("a block")
+    })
+}
+
+/// `(let x=(let x=… in x) in x)`, so many blocks in the local of one another.
+fn nested_in_locals(depth: usize) -> Comp {
+    (0..depth).fold(int(-1), |inner, _| {
+        let reference = Comp::reference("x", inner.ty().clone()).expect("a reference");
+        Comp::block([("x", inner)], reference).expect("a block")
+    })
+}
+
+fn hash(comp: &Comp) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    comp.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[test]
+fn deep_blocks_are_printed() {
+    on_a_small_stack(|| {
+        for comp in [nested_in_results(DEPTH), nested_in_locals(DEPTH)] {
+            let text = comp.to_string();
+            assert_eq!(text.matches("(let x=").count(), DEPTH);
+            assert_eq!(text.matches(')').count(), DEPTH);
+        }
+        let text = nested_in_results(DEPTH).formatted().to_string();
+        assert_eq!(text.lines().count(), 2 * DEPTH + 1);
+    });
+}
+
+#[test]
+fn deep_blocks_are_compared_and_hashed() {
+    on_a_small_stack(|| {
+        for build in [nested_in_results, nested_in_locals] {
+            let (left, right, shorter) = (build(DEPTH), build(DEPTH), build(DEPTH - 1));
+            assert!(left == right && left != shorter);
+            assert!(left.is_alpha_equivalent_to(&right) && !left.is_alpha_equivalent_to(&shorter));
+            assert_eq!((hash(&left), left.alpha_hash()), (hash(&right), right.alpha_hash()));
+        }
+    });
+}
+
+#[test]
+fn deep_blocks_are_transformed() {
+    on_a_small_stack(|| {
+        let minus = |comp: Comp| -> Result<Transformed, BuildError> {
+            match comp.kind() {
+                CompKind::Literal(literal) if literal.array.get(0) == Some(Scalar::Int32(-1)) => {
+                    Ok(Transformed::yes(int(7)))
+                }
+                _ => Ok(Transformed::no(comp)),
+            }
+        };
+        for comp in [nested_in_results(DEPTH), nested_in_locals(DEPTH)] {
+            let after = transform_postorder(&comp, &mut |it| minus(it)).expect("a computation");
+            assert!(after.changed && after.comp.to_string().contains('7') && !after.comp.to_string().contains("-1"));
+            let bound = transform_postorder_with_bindings(&comp, &mut Scope::new(), &mut |it, _| minus(it));
+            assert_eq!(bound.expect("a computation").comp, after.comp);
+            let down = transform_preorder(&comp, &mut |it| {
+                Ok(Some(minus(it.clone())?).filter(|it| it.changed).map(|it| it.comp))
+            })
+            .unwrap_or_else(|error: BuildError| panic!("{error}"));
+            assert_eq!(down.comp, after.comp);
+        }
+    });
+}
+
+#[test]
+fn deep_blocks_are_walked_and_validated() {
+    on_a_small_stack(|| {
+        for comp in [nested_in_results(DEPTH), nested_in_locals(DEPTH)] {
+            assert_eq!(comp.preorder().count(), 2 * DEPTH + 1);
+            assert_eq!(comp.postorder().count(), 2 * DEPTH + 1);
+            assert!(comp.free_names().is_empty() && comp.names().len() == 1);
+            assert!(validate(&comp).iter().all(|it| it.severity < Severity::Error));
+        }
+    });
+}
+
+#[test]
+fn deep_blocks_are_refused_by_the_wire() {
+    on_a_small_stack(|| {
+        for comp in [nested_in_results(DEPTH), nested_in_locals(DEPTH)] {
+            assert!(matches!(comp.to_proto(), Err(CompEncodeError::TooDeep { .. })));
+        }
+    });
+}
+
+#[test]
+fn what_the_wire_accepts_can_be_read_again() {
+    use prost::Message;
+    let deepest = (0..DEPTH).map_while(|depth| nested_in_locals(depth).to_proto().ok()).last().expect("at least one");
+    let bytes = deepest.encode_to_vec();
+    let proto = tff_proto::v0::Computation::decode(bytes.as_slice()).expect("no deeper than protobuf allows");
+    assert_eq!(proto, deepest);
+    // One more block is more than it reads.
+    let depth = Comp::from_proto(&proto).expect("a computation").preorder().count() / 2;
+    assert_eq!(depth, 32);
+}
