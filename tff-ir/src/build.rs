@@ -2,7 +2,7 @@
 
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
 use crate::diag::Shown;
-use crate::{Array, Comp, CompKind, CompiledComputation, DataContent, StructElement};
+use crate::{Array, Comp, CompKind, DataContent, StructElement};
 use std::sync::Arc;
 use tff_types::{Mismatch, Placement, Type, TypeError, TypeKind};
 
@@ -176,14 +176,6 @@ impl Comp {
     #[must_use]
     pub fn data(content: DataContent, ty: Type) -> Self {
         Self::with_type(CompKind::Data(Data { content }), ty)
-    }
-
-    /// A function given as the graph or module of another system, of this type.
-    ///
-    /// That its bindings parallel the type is a rule that the validator checks.
-    #[must_use]
-    pub fn compiled(compiled: CompiledComputation, ty: Type) -> Self {
-        Self::with_type(CompKind::CompiledComputation(compiled), ty)
     }
 
     /// A placement literal.
