@@ -1,8 +1,11 @@
 //! Checked constructors: what one node requires of its parts, and the type it has.
 
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::Shown;
-use crate::{Array, Comp, CompKind, DataContent, StructElement};
+use crate::diag::{FirstLine, Shown};
+use crate::{
+    Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, IntrinsicDef,
+    StructElement,
+};
 use std::sync::Arc;
 use tff_types::{Mismatch, Placement, Type, TypeError, TypeKind};
 
@@ -35,7 +38,7 @@ pub enum BuildError {
         argument: Type,
     },
     /// The type of the argument is not assignable to that of the parameter.
-    #[error("in the argument: {0}")]
+    #[error("in the argument: {}", FirstLine(.0))]
     ArgumentNotAssignable(Box<Mismatch>),
     /// What is selected from is not a struct.
     #[error("expected a struct to select from, found a value of type {}", Shown(found))]
@@ -76,6 +79,12 @@ pub enum BuildError {
         /// The type of its elements.
         found: Type,
     },
+    /// The type of an intrinsic is no instance of its signature.
+    #[error(transparent)]
+    NotAnInstance(Box<InstanceError>),
+    /// The type of a graph or module cannot be that, or its bindings do not parallel it.
+    #[error(transparent)]
+    Compiled(Box<CompiledProblem>),
     /// The type of a node cannot be built.
     #[error(transparent)]
     Type(#[from] TypeError),
@@ -167,9 +176,26 @@ impl Comp {
     /// A function known by its uri, as an instance of this type.
     ///
     /// # Errors
-    /// [`BuildError::EmptyName`].
+    /// [`BuildError::EmptyName`], and [`BuildError::NotAnInstance`] where the uri is that of one of
+    /// the [`INTRINSICS`](crate::INTRINSICS), which has no such instance.
     pub fn intrinsic(uri: impl Into<Arc<str>>, ty: Type) -> Result<Self, BuildError> {
-        Self::leaf(CompKind::Intrinsic(Intrinsic { uri: uri.into() }), ty)
+        let uri = uri.into();
+        if let Some(intrinsic) = IntrinsicDef::find(&uri) {
+            intrinsic.check_instance(&ty).map_err(|error| BuildError::NotAnInstance(Box::new(error)))?;
+        }
+        Self::leaf(CompKind::Intrinsic(Intrinsic { uri }), ty)
+    }
+
+    /// A graph or module, as a function of this type.
+    ///
+    /// # Errors
+    /// [`BuildError::Compiled`] where the type is not that of a function of what graphs or modules
+    /// compute with, or the bindings do not parallel it.
+    pub fn compiled(compiled: CompiledComputation, ty: Type) -> Result<Self, BuildError> {
+        match compiled.problems(&ty).into_iter().next() {
+            Some(problem) => Err(BuildError::Compiled(Box::new(problem))),
+            None => Ok(Self::with_type(CompKind::CompiledComputation(compiled), ty)),
+        }
     }
 
     /// A source of data of this type.

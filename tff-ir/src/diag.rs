@@ -16,6 +16,15 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
+/// The first line of what may print several: what it says in brief.
+pub(crate) struct FirstLine<'a, T>(pub(crate) &'a T);
+
+impl<T: fmt::Display> fmt::Display for FirstLine<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.to_string().lines().next().unwrap_or_default())
+    }
+}
+
 /// Takes a limited number of characters and then refuses, so that nothing more is printed.
 struct Cut {
     text: String,

@@ -7,6 +7,7 @@
 mod array;
 mod build;
 mod comp;
+mod compiled;
 mod diag;
 mod display;
 mod hash;
@@ -27,8 +28,9 @@ pub use comp::{
     Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
     StructElement,
 };
+pub use compiled::CompiledProblem;
 pub use display::{Formatted, Structural};
-pub use intrinsic::{INTRINSICS, IntrinsicDef, Privacy};
+pub use intrinsic::{INTRINSICS, InstanceError, IntrinsicDef, Privacy};
 pub use names::UniqueNames;
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,

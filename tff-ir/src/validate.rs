@@ -5,18 +5,18 @@
 //! again, so that also what was decoded leniently is covered.
 
 use crate::build::{check_equivalent, derive_type, is_untyped};
-use crate::diag::Shown;
+use crate::diag::FirstLine;
 use crate::path::Name;
 use crate::proto::decode_reporting;
 use crate::visit::with_stack;
 use crate::{
-    Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DecodeProblem, IntrinsicDef, Scope,
-    TensorFlowBinding, XlaBinding,
+    Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
+    IntrinsicDef, Scope,
 };
 use std::collections::HashSet;
 use std::fmt;
 use tff_proto::v0 as pb;
-use tff_types::{Path, Step, Type, TypeKind};
+use tff_types::Type;
 
 /// Something wrong or doubtful in a computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +139,8 @@ impl Code {
             BuildError::LiteralNotATensor { .. } | BuildError::LiteralMismatch { .. } => Self::BadLiteral,
             BuildError::EmptyName(_) => Self::EmptyName,
             BuildError::Type(_) => Self::BadType,
+            BuildError::NotAnInstance(_) => Self::IntrinsicType,
+            BuildError::Compiled(_) => Self::LocalComputationType,
         }
     }
 }
@@ -283,7 +285,7 @@ impl Validator {
         match comp.kind() {
             CompKind::Reference(reference) => self.check_reference(&reference.name, ty),
             CompKind::Block(block) => self.check_locals(block),
-            CompKind::Intrinsic(intrinsic) => self.check_intrinsic(&intrinsic.uri),
+            CompKind::Intrinsic(intrinsic) => self.check_intrinsic(&intrinsic.uri, ty),
             CompKind::CompiledComputation(compiled) => self.check_compiled(compiled, ty),
             CompKind::Selection(_)
             | CompKind::Struct(_)
@@ -304,7 +306,7 @@ impl Validator {
                     let kind = comp.kind_name();
                     self.report(
                         Code::OtherType,
-                        format_args!("the {kind} states another type than its parts have: {mismatch}"),
+                        format_args!("the {kind} states another type than its parts have: {}", FirstLine(&mismatch)),
                     );
                 }
             }
@@ -322,7 +324,10 @@ impl Validator {
                     let name = Name(name);
                     self.report(
                         Code::ReferenceType,
-                        format_args!("the reference is of another type than `{name}` is bound to: {mismatch}"),
+                        format_args!(
+                            "the reference is of another type than `{name}` is bound to: {}",
+                            FirstLine(&mismatch)
+                        ),
                     );
                 }
             }
@@ -344,9 +349,15 @@ impl Validator {
         }
     }
 
-    fn check_intrinsic(&mut self, uri: &str) {
-        if IntrinsicDef::find(uri).is_none() {
-            self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{}`", Name(uri)));
+    fn check_intrinsic(&mut self, uri: &str, ty: &Type) {
+        let Some(intrinsic) = IntrinsicDef::find(uri) else {
+            return self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{}`", Name(uri)));
+        };
+        if is_untyped(ty) {
+            return;
+        }
+        if let Err(error) = intrinsic.check_instance(ty) {
+            self.report(Code::IntrinsicType, error);
         }
     }
 
@@ -354,142 +365,15 @@ impl Validator {
         if is_untyped(ty) {
             return;
         }
-        let Some(function) = ty.as_function() else {
-            let message = format!("expected a function type for a graph or module, found {}", Shown(ty));
-            return self.report(Code::LocalComputationType, message);
-        };
-        let is_xla = matches!(compiled, CompiledComputation::Xla(_));
-        let parts = function.parameter.iter().map(|it| (Step::Parameter, it)).chain([(Step::Result, &function.result)]);
-        let mut is_local = true;
-        for (step, part) in parts {
-            let mut path = Path::root();
-            path.push(step);
-            is_local &= self.check_local_type(part, &mut path, is_xla);
-        }
-        if is_local {
-            self.check_bindings(compiled, function.parameter.as_ref(), &function.result);
-        }
-    }
-
-    /// Checks that the type is made of what graphs (and modules) compute with.
-    fn check_local_type(&mut self, ty: &Type, path: &mut Path, is_xla: bool) -> bool {
-        let is_wrong = match ty.kind() {
-            TypeKind::Tensor(_) | TypeKind::Struct(_) => false,
-            TypeKind::Sequence(_) => is_xla,
-            TypeKind::Function(_) | TypeKind::Abstract(_) | TypeKind::Placement(_) | TypeKind::Federated(_) => true,
-        };
-        if is_wrong {
-            let (system, allowed) =
-                if is_xla { ("module", "tensors and structs") } else { ("graph", "tensors, structs and sequences") };
-            let found = Shown(ty);
-            self.report(
-                Code::LocalComputationType,
-                format_args!("a {system} computes with {allowed}, found {found} at {path}"),
-            );
-            return false;
-        }
-        let mut is_local = true;
-        for (step, child) in ty.children() {
-            path.push(step);
-            is_local &= self.check_local_type(child, path, is_xla);
-            path.pop();
-        }
-        is_local
-    }
-
-    fn check_bindings(&mut self, compiled: &CompiledComputation, parameter: Option<&Type>, result: &Type) {
-        match compiled {
-            CompiledComputation::TensorFlow(it) => {
-                self.check_binding(Step::Parameter, parameter, it.parameter.as_ref());
-                self.check_binding(Step::Result, Some(result), Some(&it.result));
-            }
-            CompiledComputation::Xla(it) => {
-                self.check_binding(Step::Parameter, parameter, it.parameter.as_ref());
-                self.check_binding(Step::Result, Some(result), Some(&it.result));
-            }
-        }
-    }
-
-    fn check_binding<B: Binding>(&mut self, step: Step, ty: Option<&Type>, binding: Option<&B>) {
-        let mut path = Path::root();
-        path.push(step);
-        match (ty, binding) {
-            (None, None) => {}
-            (Some(ty), Some(binding)) => self.check_parallel(ty, binding, &mut path),
-            (Some(ty), None) => {
-                let message = format!("expected a binding for {} at {path}, found none", Shown(ty));
-                self.report(Code::BindingMismatch, message);
-            }
-            (None, Some(_)) => {
-                self.report(
-                    Code::BindingMismatch,
-                    format_args!("the function has no parameter, found a binding for it"),
-                );
-            }
-        }
-    }
-
-    /// Checks that the tree of bindings is that of the type. It recurses no deeper than the type.
-    fn check_parallel<B: Binding>(&mut self, ty: &Type, binding: &B, path: &mut Path) {
-        let structure = ty.as_struct();
-        match (structure, binding.elements()) {
-            (Some(structure), Some(elements)) if structure.len() == elements.len() => {
-                for ((step, element), binding) in ty.children().zip(elements) {
-                    path.push(step);
-                    self.check_parallel(element, binding, path);
-                    path.pop();
-                }
-            }
-            (Some(structure), Some(elements)) => {
-                let (expected, found) = (structure.len(), elements.len());
-                self.report(
-                    Code::BindingMismatch,
-                    format_args!("expected bindings for {expected} elements at {path}, found {found}"),
-                );
-            }
-            _ if binding.kind() != ty.kind_name() => {
-                let (ty, found) = (Shown(ty), binding.kind());
-                self.report(
-                    Code::BindingMismatch,
-                    format_args!("expected a binding for {ty} at {path}, found one for a {found}"),
-                );
-            }
-            _ => {}
-        }
-    }
-}
-
-/// What the bindings of graphs and modules have in common.
-trait Binding: Sized {
-    /// The bindings of the elements, if it is that of a struct.
-    fn elements(&self) -> Option<&[Self]>;
-    /// The kind of type that it is for.
-    fn kind(&self) -> &'static str;
-}
-
-impl Binding for TensorFlowBinding {
-    fn elements(&self) -> Option<&[Self]> {
-        if let Self::Struct(elements) = self { Some(elements) } else { None }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Struct(_) => "struct",
-            Self::Tensor(_) => "tensor",
-            Self::Sequence(_) => "sequence",
-        }
-    }
-}
-
-impl Binding for XlaBinding {
-    fn elements(&self) -> Option<&[Self]> {
-        if let Self::Struct(elements) = self { Some(elements) } else { None }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Struct(_) => "struct",
-            Self::Tensor(_) => "tensor",
+        for problem in compiled.problems(ty) {
+            let code = match problem {
+                CompiledProblem::NotAFunction { .. } | CompiledProblem::NotLocal { .. } => Code::LocalComputationType,
+                CompiledProblem::MissingBinding { .. }
+                | CompiledProblem::UnexpectedBinding
+                | CompiledProblem::BindingLength { .. }
+                | CompiledProblem::BindingKind { .. } => Code::BindingMismatch,
+            };
+            self.report(code, problem);
         }
     }
 }

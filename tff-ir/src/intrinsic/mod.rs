@@ -5,8 +5,10 @@ mod generic;
 mod secure;
 mod sequence;
 
+use crate::diag::FirstLine;
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use tff_types::{TemplateError, Type};
 
 /// An intrinsic: the uri that computations name it by, and what is known about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +30,18 @@ pub enum Privacy {
     Default,
     /// Nothing about a single client.
     Secure,
+}
+
+/// Why a type is none that an intrinsic has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an instance of {signature} for {uri}: {}", FirstLine(error))]
+pub struct InstanceError {
+    /// What identifies the intrinsic.
+    pub uri: &'static str,
+    /// Its signature.
+    pub signature: &'static str,
+    /// What is wrong.
+    pub error: TemplateError,
 }
 
 /// All intrinsics, in the order in which the reference lists them.
@@ -69,5 +83,26 @@ impl IntrinsicDef {
         static BY_URI: LazyLock<HashMap<&str, &IntrinsicDef>> =
             LazyLock::new(|| INTRINSICS.into_iter().map(|intrinsic| (intrinsic.uri, intrinsic)).collect());
         BY_URI.get(uri).copied()
+    }
+
+    /// The signature as a type.
+    #[must_use]
+    pub fn template(&self) -> &'static Type {
+        static BY_URI: LazyLock<HashMap<&str, Type>> = LazyLock::new(|| {
+            let parse = |it: &IntrinsicDef| it.signature.parse().ok().map(|template| (it.uri, template));
+            INTRINSICS.into_iter().filter_map(parse).collect()
+        });
+        static UNKNOWN: LazyLock<Type> = LazyLock::new(|| Type::abstract_type("T"));
+        // A test parses every signature.
+        BY_URI.get(self.uri).unwrap_or(&UNKNOWN)
+    }
+
+    /// Checks that a concrete type is an instance of the signature.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub fn check_instance(&self, ty: &Type) -> Result<(), InstanceError> {
+        let checked = ty.check_instance_of(self.template());
+        checked.map(drop).map_err(|error| InstanceError { uri: self.uri, signature: self.signature, error })
     }
 }

@@ -3,7 +3,7 @@
 use super::opaque;
 use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, untyped};
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::Shown;
+use crate::diag::{FirstLine, Shown};
 use crate::visit::with_stack;
 use crate::{
     Array, ArrayError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, Scope, StructElement,
@@ -50,7 +50,7 @@ pub enum DecodeProblem {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The node states another type than follows from its parts.
-    #[error("the {kind} states another type than its parts have: {mismatch}")]
+    #[error("the {kind} states another type than its parts have: {}", FirstLine(mismatch))]
     OtherType {
         /// The kind of the node.
         kind: &'static str,
@@ -157,12 +157,16 @@ impl Decoder {
             }
         };
         let Some(stated) = stated else { return Ok(Comp::with_type(kind, derived)) };
-        let mismatch = check_equivalent(&stated, &derived).err();
-        let comp = Comp::with_type(kind, stated);
-        if let Some(mismatch) = mismatch {
-            self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), mismatch }))?;
+        match check_equivalent(&stated, &derived) {
+            // What was left out below may be stated here.
+            Ok(()) if contains_untyped(&derived) => Ok(Comp::with_type(kind, stated)),
+            Ok(()) => Ok(Comp::with_type(kind, derived)),
+            Err(mismatch) => {
+                let comp = Comp::with_type(kind, stated);
+                self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), mismatch }))?;
+                Ok(comp)
+            }
         }
-        Ok(comp)
     }
 
     fn bound_type(&self, kind: &CompKind) -> Option<&Type> {
