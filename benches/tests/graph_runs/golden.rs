@@ -141,7 +141,7 @@ fn pruned_and_reconfigured_graphs_run_the_same() {
         reconfigured += usize::from(configured.is_some());
         let configured = Arc::new(configured.unwrap_or(pruned));
         assert_eq!(graph::disable_call_rewriting(&configured).unwrap(), None);
-        let comp = Comp::compiled(CompiledComputation::TensorFlow(configured), comp.ty().clone());
+        let comp = Comp::compiled(CompiledComputation::TensorFlow(configured), comp.ty().clone()).unwrap();
         assert_eq!(run(&comp, argument_of(&comp).as_ref()), expected, "{}", comp.ty());
     }
     assert!(reconfigured >= 5, "only {reconfigured} graphs call functions");

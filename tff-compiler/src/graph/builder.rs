@@ -188,7 +188,7 @@ impl GraphBuilder {
             cache_key: 0,
             layout_map: BTreeMap::new(),
         };
-        Ok(Comp::compiled(CompiledComputation::TensorFlow(Arc::new(tensorflow)), ty))
+        Ok(Comp::compiled(CompiledComputation::TensorFlow(Arc::new(tensorflow)), ty)?)
     }
 
     /// What is fed cannot be fetched, so a part of the argument passes through a node.

@@ -9,7 +9,6 @@ use super::builder::{GraphBuilder, Initializer};
 use super::def::{prefix_session_names, rename_functions, rewrite_colocations};
 use super::error::GraphError;
 use super::library::Renames;
-use super::nodes;
 use super::source::{Init, Source, SourceInput};
 use super::wire::{Tensor, Wire};
 use std::collections::BTreeSet;

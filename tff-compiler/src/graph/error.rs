@@ -1,16 +1,16 @@
 //! What can be wrong with a graph, or with what is asked of it.
 #![expect(missing_docs, reason = "the message of each variant documents it")]
 
-use tff_ir::ArrayError;
+use tff_ir::{ArrayError, BuildError};
 use tff_proto::AnyError;
 use tff_types::{DType, Mismatch, Shape, Type, TypeError};
 use thiserror::Error;
 
 /// The most nodes that a graph may have, those of its functions not counted.
-pub const MAX_NODES: usize = 1 << 20;
+pub(super) const MAX_NODES: usize = 1 << 20;
 
 /// The most bytes that an encoded graph may have: protobuf's own limit.
-pub const MAX_BYTES: usize = i32::MAX as usize;
+pub(super) const MAX_BYTES: usize = i32::MAX as usize;
 
 /// Why a graph cannot be read, built or merged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -71,6 +71,8 @@ pub enum GraphError {
     Type(#[from] TypeError),
     #[error(transparent)]
     Array(#[from] ArrayError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
 }
 
 /// The first characters of what may be long, on one line.

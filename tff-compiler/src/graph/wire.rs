@@ -94,11 +94,6 @@ impl Wire {
         &self.ty
     }
 
-    /// The same value as one of another type that says less or more about shapes and names.
-    pub(crate) fn with_type(self, ty: Type) -> Self {
-        Self { ty, tensors: self.tensors }
-    }
-
     pub(crate) fn tensors(&self) -> &Tensors {
         &self.tensors
     }
@@ -106,13 +101,6 @@ impl Wire {
     /// The one tensor, if it is a tensor or a sequence.
     pub(crate) fn as_leaf(&self) -> Option<&Tensor> {
         if let Tensors::Leaf(tensor) = &self.tensors { Some(tensor) } else { None }
-    }
-
-    /// Whether something that was called goes into it.
-    pub(crate) fn from_call(&self) -> bool {
-        let mut found = false;
-        self.tensors.for_each(&mut |tensor| found |= tensor.from_call);
-        found
     }
 }
 
