@@ -2,7 +2,7 @@
 
 use super::binding::{binding, tensors_of};
 use super::error::{GraphError, MAX_BYTES, MAX_NODES};
-use super::library::Library;
+use super::library::{Library, Renames};
 use super::nodes::{self, Attrs, VARIANT};
 use super::prune::{Index, pack, retain};
 use super::source::Source;
@@ -34,12 +34,22 @@ pub struct GraphBuilder {
     placeholders: HashSet<Arc<str>>,
     token: Option<Tensor>,
     pub(super) library: Library,
-    pub(super) sources: HashMap<(Arc<TensorFlow>, FunctionType), Source>,
+    /// The graphs that were called.
+    pub(super) sources: Vec<Arc<Source>>,
+    /// Where in `sources` the graph of a computation is.
+    pub(super) by_content: HashMap<Key, usize>,
+    /// The same by the address of the computation.
+    pub(super) by_address: HashMap<usize, (Key, usize)>,
+    /// The functions of each source that have another name here, those that copies share.
+    pub(super) renames: HashMap<usize, Renames>,
     pub(super) calls: usize,
     /// The ops that initialize what was called.
     pub(super) initializers: Vec<Initializer>,
     versions: Option<tf::VersionDef>,
 }
+
+/// A computation and its type.
+type Key = (Arc<TensorFlow>, FunctionType);
 
 /// The op that initializes one of the graphs that were called.
 #[derive(Debug)]

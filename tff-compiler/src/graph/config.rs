@@ -65,3 +65,42 @@ fn disable(node: &mut tf::NodeDef) -> Result<bool, GraphError> {
     attr.value = Some(Value::S([config.as_ref(), &addition.encode_to_vec()].concat().into()));
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::disable_call_rewriting;
+    use crate::graph::dump::{dump, parse, tensorflow};
+    use std::sync::Arc;
+    use tff_ir::{Comp, CompiledComputation};
+
+    #[test]
+    fn every_call_op_gets_the_option() {
+        let comp = parse(
+            "( -> int32)
+             -> a:0
+            a = PartitionedCall() f=@f
+            b = StatefulPartitionedCall() config_proto=\"\u{10}\u{5}\" f=@f
+            c = Neg(a)
+            f:
+            d = PartitionedCall(x) config_proto=\"\"",
+        );
+        let changed = disable_call_rewriting(tensorflow(&comp)).unwrap().unwrap();
+        assert_eq!(disable_call_rewriting(&changed).unwrap(), None);
+        let comp = Comp::compiled(CompiledComputation::TensorFlow(Arc::new(changed)), comp.ty().clone()).unwrap();
+        insta::assert_snapshot!(dump(&comp), @r#"
+        ( -> int32)
+         -> a:0
+        a = PartitionedCall() config_proto="R\u{5}R\u{3}�\u{1}\u{1}" f=@f
+        b = StatefulPartitionedCall() config_proto="\u{10}\u{5}R\u{5}R\u{3}�\u{1}\u{1}" f=@f
+        c = Neg(a)
+        f:
+          d = PartitionedCall(x) config_proto="R\u{5}R\u{3}�\u{1}\u{1}"
+        "#);
+    }
+
+    #[test]
+    fn a_config_that_is_none() {
+        let comp = parse("( -> int32)\n -> a:0\na = PartitionedCall() config_proto=\"zz\"");
+        insta::assert_snapshot!(disable_call_rewriting(tensorflow(&comp)).unwrap_err(), @"the config of the node `a` is no ConfigProto");
+    }
+}

@@ -88,10 +88,11 @@ impl Fill {
     fn scalar(&self, dtype: DType) -> Result<Scalar, GraphError> {
         match self {
             Self::Zero if dtype == DType::Bool => Ok(Scalar::Bool(false)),
+            Self::Zero if dtype == DType::String => Err(GraphError::NoSuchNumber { number: "zero", dtype }),
             Self::Zero => convert(&Scalar::Int8(0), dtype),
             Self::Number(scalar) => convert(scalar, dtype),
-            Self::Lowest => lowest(dtype).ok_or(GraphError::DType { op: "the lowest number", dtype }),
-            Self::Highest => highest(dtype).ok_or(GraphError::DType { op: "the highest number", dtype }),
+            Self::Lowest => lowest(dtype).ok_or(GraphError::NoSuchNumber { number: "lowest", dtype }),
+            Self::Highest => highest(dtype).ok_or(GraphError::NoSuchNumber { number: "highest", dtype }),
         }
     }
 }

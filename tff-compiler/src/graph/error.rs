@@ -55,6 +55,8 @@ pub enum GraphError {
     Shapes { left: Shape, right: Shape },
     #[error("a constant needs a fully defined shape, found {}", brief(ty))]
     UndefinedShape { ty: Type },
+    #[error("{dtype} has no {number} number")]
+    NoSuchNumber { number: &'static str, dtype: DType },
     #[error("{value} cannot be an element of {dtype}")]
     Scalar { value: String, dtype: DType },
     #[error("index {index} is out of range for a struct of {len} elements")]

@@ -37,3 +37,32 @@ pub fn check_disallowed_ops(comp: &TensorFlow, disallowed: &BTreeSet<String>) ->
 fn refuse(ops: Vec<String>) -> Result<(), GraphError> {
     if ops.is_empty() { Ok(()) } else { Err(GraphError::DisallowedOps { ops }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::dump::{parse, tensorflow};
+
+    fn set(ops: &[&str]) -> BTreeSet<String> {
+        ops.iter().map(|&op| op.to_owned()).collect()
+    }
+
+    #[test]
+    fn ops_of_functions_count_and_functions_do_not() {
+        let comp = parse(
+            "( -> int32)
+             -> a:0
+            a = PartitionedCall() f=@f
+            b = f(a)
+            f:
+            c = PyFunc(x)
+            d = Neg(c)",
+        );
+        let graph = tensorflow(&comp);
+        assert_eq!(op_names(graph).unwrap(), set(&["Neg", "PartitionedCall", "PyFunc"]));
+        assert_eq!(check_allowed_ops(graph, &set(&["Neg", "PartitionedCall", "PyFunc", "Add"])), Ok(()));
+        assert_eq!(check_disallowed_ops(graph, &set(&["Add", "f"])), Ok(()));
+        insta::assert_snapshot!(check_allowed_ops(graph, &set(&["Neg"])).unwrap_err(), @"the graph uses ops that are not allowed: PartitionedCall, PyFunc");
+        insta::assert_snapshot!(check_disallowed_ops(graph, &set(&["PyFunc", "Add"])).unwrap_err(), @"the graph uses ops that are not allowed: PyFunc");
+    }
+}

@@ -143,3 +143,64 @@ pub fn prune(comp: &TensorFlow, ty: &Type) -> Result<TensorFlow, GraphError> {
 pub(crate) fn init_root(comp: &TensorFlow) -> Option<(&'static str, &str)> {
     Input::parse(&comp.initialize_op).map(|input| ("the initialization", input.node()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::prune;
+    use crate::graph::dump::{dump, parse, tensorflow};
+    use std::sync::Arc;
+    use tff_ir::{Comp, CompiledComputation};
+
+    #[test]
+    fn what_the_result_and_the_initialization_need_stays() {
+        let comp = parse(
+            "(<int32,int32> -> int32)
+            <a:0,b:0> -> x:0 init start token token:0
+            a = Placeholder() dtype=int32
+            b = Placeholder() dtype=int32
+            token = Placeholder() dtype=string
+            waits = NoOp()
+            x = AddV2(a, one:1, ^waits) _class=[loc:@one,loc:@dead]
+            one = Call() f=@used
+            dead = Call(x) f=@dead
+            start = NoOp(^v)
+            v = Op()
+            used:
+            y = deeper(x)
+            deeper:
+            y = Neg(x)
+            dead:
+            y = deeper(x)",
+        );
+        let pruned = prune(tensorflow(&comp), comp.ty()).unwrap();
+        let comp = Comp::compiled(CompiledComputation::TensorFlow(Arc::new(pruned)), comp.ty().clone()).unwrap();
+        insta::assert_snapshot!(dump(&comp), @"
+        (<int32,int32> -> int32)
+        <a:0,b:0> -> x:0 init start token token:0
+        a = Placeholder() dtype=int32
+        b = Placeholder() dtype=int32
+        token = Placeholder() dtype=string
+        waits = NoOp()
+        x = AddV2(a, one:1, ^waits) _class=[loc:@one]
+        one = Call() f=@used
+        start = NoOp(^v)
+        v = Op()
+        deeper:
+          y = Neg(x)
+        used:
+          y = deeper(x)
+        ");
+    }
+
+    #[test]
+    fn a_graph_that_is_none() {
+        let comp = parse("( -> <>)\n -> <>");
+        let mut broken = tensorflow(&comp).as_ref().clone();
+        broken.graph.value = bytes::Bytes::from_static(b"\x0a\xff");
+        let error = prune(&broken, comp.ty()).unwrap_err();
+        insta::assert_snapshot!(format!("{error}: {}", std::error::Error::source(&error).unwrap()), @"the computation holds no graph: tensorflow.GraphDef is cut off at byte 2, inside a field");
+        broken.graph.type_url = "type.googleapis.com/xla.HloModuleProto".into();
+        let error = prune(&broken, comp.ty()).unwrap_err();
+        insta::assert_snapshot!(format!("{error}: {}", std::error::Error::source(&error).unwrap()), @r#"the computation holds no graph: expected a message of type tensorflow.GraphDef, found "type.googleapis.com/xla.HloModuleProto""#);
+    }
+}

@@ -3,14 +3,14 @@
 use super::binding::{Leaf, leaves};
 use super::def::{Input, TensorName};
 use super::error::GraphError;
-use super::library::{Library, Renames};
+use super::library::Library;
 use super::prune::{Index, init_root, retain, unpack};
 use prost::Message;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tff_ir::TensorFlow;
 use tff_proto::tensorflow as tf;
 use tff_proto::tensorflow::attr_value::Value;
-use tff_types::FunctionType;
+use tff_types::{FunctionType, Type};
 
 /// A graph to be copied once for each call of its computation.
 #[derive(Debug)]
@@ -24,12 +24,11 @@ pub(crate) struct Source {
     /// What the result is made of.
     pub(crate) result: Vec<SourceInput>,
     pub(crate) result_leaves: Vec<Leaf>,
+    pub(crate) result_ty: Type,
     pub(crate) init: Option<Init>,
     pub(crate) library: Library,
     /// The functions of which each call needs its own copy.
     pub(crate) owners: BTreeSet<String>,
-    /// The names of the other functions where they differ; set by the first call.
-    pub(crate) renames: Option<Renames>,
     pub(crate) versions: tf::VersionDef,
     /// How many bytes a copy adds.
     pub(crate) size: usize,
@@ -103,10 +102,10 @@ impl Source {
             parameter,
             result,
             result_leaves,
+            result_ty: ty.result.clone(),
             init,
             owners: library.resource_owners(),
             library,
-            renames: None,
             versions: graph.versions.unwrap_or_default(),
         })
     }
