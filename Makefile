@@ -1,7 +1,7 @@
 # `make demo` and `make test` are all that a fresh clone needs. See README.md for what the machine must have.
 
 # Features that build without any native library; whoever adds one lists it here.
-FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary
+FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary,tff-exec/service
 FUZZ_TARGETS := computation_decode type_decode
 FUZZ_SECONDS := 60
 

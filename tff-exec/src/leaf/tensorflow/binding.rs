@@ -1,6 +1,6 @@
 //! Bindings: how the value of a parameter becomes tensors to feed, and fetched tensors a result.
 
-use super::graph::TensorName;
+use super::graph::{TensorName, canonical_dataset};
 use super::native::Native;
 use super::status::{prepare_error, run_error};
 use crate::{ExecError, Sequence, Tensor, Value};
@@ -114,7 +114,7 @@ impl Slot {
                 let native = native(index)?;
                 let graph = native.string(0).filter(|_| native.dims().is_empty());
                 let graph = graph.ok_or_else(|| run_error("the graph gave no serialized dataset"))?;
-                Value::Sequence(Sequence::from_dataset(element.clone(), graph))
+                Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph)))
             }
             Self::Struct(slots) => {
                 let values = slots.iter().map(|(step, slot)| slot.build(natives).map_err(|it| it.at(step.as_str())));
@@ -133,7 +133,7 @@ impl Slot {
 }
 
 /// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
-fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
+pub(super) fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
     structure.elements().iter().enumerate().map(|(index, element)| {
         let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
         (step, element)

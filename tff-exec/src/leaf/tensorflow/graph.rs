@@ -7,12 +7,16 @@
 use super::binding::Leaf;
 use super::status::prepare_error;
 use crate::ExecError;
-use prost::Name;
+use bytes::Bytes;
+use prost::{Message, Name};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::Limits;
-use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, TensorShapeProto, attr_value::Value as Attr};
+use tff_proto::tensorflow::attr_value::Value as Attr;
+use tff_proto::tensorflow::tensor_shape_proto::Dim;
+use tff_proto::tensorflow::{AttrValue, DataType, FunctionDef, GraphDef, NodeDef, TensorProto, TensorShapeProto};
+use tff_types::Shape;
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +104,28 @@ pub(super) fn serialize_datasets(
     Ok(changed)
 }
 
+/// A dataset that TensorFlow has serialized, without what differs from one time to the next: a
+/// count in the description of each op, and the order of attributes and functions.
+pub(super) fn canonical_dataset(bytes: Bytes) -> Bytes {
+    let Ok(mut graph) = tff_proto::decode::<GraphDef>(bytes.clone(), &Limits::default()) else { return bytes };
+    let mut functions = graph.library.as_mut().map(|library| std::mem::take(&mut library.function)).unwrap_or_default();
+    let bodies = functions.iter_mut().flat_map(|function| &mut function.node_def);
+    for node in graph.node.iter_mut().chain(bodies) {
+        if let Some(metadata) = node.attr.get_mut("metadata") {
+            *metadata = attr(Attr::S(Bytes::new()));
+        }
+    }
+    functions.sort_by(|a, b| function_name(a).cmp(function_name(b)));
+    if let Some(library) = &mut graph.library {
+        library.function = functions;
+    }
+    graph.encode_to_vec().into()
+}
+
+fn function_name(function: &FunctionDef) -> &str {
+    function.signature.as_ref().map_or("", |signature| &signature.name)
+}
+
 fn is_dataset_placeholder(node: &NodeDef) -> bool {
     let dtype = node.attr.get("dtype").and_then(|attr| attr.value.as_ref());
     node.op == "Placeholder" && dtype == Some(&Attr::Type(DataType::DtVariant as i32))
@@ -119,7 +145,7 @@ fn redirect(graph: &mut GraphDef, readers: &BTreeMap<String, String>) {
 }
 
 /// An attribute.
-pub(super) const fn attr(value: Attr) -> AttrValue {
+const fn attr(value: Attr) -> AttrValue {
     AttrValue { value: Some(value) }
 }
 
@@ -139,6 +165,11 @@ pub(super) fn node<'a>(
     }
 }
 
+/// A node of a constant tensor.
+pub(super) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
+    node(name, "Const", &[], [("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(tensor))])
+}
+
 /// The names that a graph uses.
 struct Names(BTreeSet<String>);
 
@@ -156,5 +187,28 @@ impl Names {
             name = format!("{stem}_{count}");
         }
         name
+    }
+}
+
+/// The message of a shape.
+pub(super) fn tensor_shape(shape: &Shape) -> TensorShapeProto {
+    let (dims, unknown_rank) = shape.to_wire();
+    let dim = dims.into_iter().map(|size| Dim { size, name: String::new() }).collect();
+    TensorShapeProto { dim, unknown_rank }
+}
+
+/// Attributes that are lists.
+pub(super) mod attr_list {
+    use super::{Attr, Shape, tensor_shape};
+    use tff_proto::tensorflow::attr_value::ListValue;
+
+    /// Of element types, by their numbers.
+    pub(in super::super) fn types(types: &[i32]) -> Attr {
+        Attr::List(ListValue { r#type: types.to_vec(), ..ListValue::default() })
+    }
+
+    /// Of shapes.
+    pub(in super::super) fn shapes<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Attr {
+        Attr::List(ListValue { shape: shapes.into_iter().map(tensor_shape).collect(), ..ListValue::default() })
     }
 }

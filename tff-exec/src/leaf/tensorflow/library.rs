@@ -15,15 +15,17 @@ const FILE: &str = if cfg!(target_os = "macos") { "libtensorflow.dylib" } else {
 /// Whether the library is open.
 static OPEN: Mutex<bool> = Mutex::new(false);
 
-/// Says where the library is, if it is there, and that its log should hold errors only. What the
-/// environment says already stays.
+/// Says where the library is, if it is there, and that it should log nothing that it returns as an
+/// error. What the environment says already stays.
 pub(super) fn announce(directory: Option<&Path>) {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if *open {
         return;
     }
     set_default_env("TF_CPP_MIN_LOG_LEVEL", OsStr::new("3"));
-    if let Some(directory) = directory.filter(|directory| directory.join(FILE).is_file()) {
+    // Absolute, since the working directory may be another one when the library is opened.
+    let directory = directory.filter(|it| it.join(FILE).is_file()).and_then(|it| std::path::absolute(it).ok());
+    if let Some(directory) = directory {
         set_default_env(DIRECTORY, directory.as_os_str());
     }
 }

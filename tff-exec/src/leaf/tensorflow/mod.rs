@@ -12,16 +12,19 @@ mod graph;
 mod library;
 mod native;
 mod prepared;
+mod recent;
 mod session;
 mod state;
 mod status;
 
 use crate::{ExecError, leaf::Prepared};
+use dataset::{Form, Reader};
 use prepared::Callable;
+use recent::Recent;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use tff_types::FunctionType;
+use std::sync::Arc;
+use tff_types::{FunctionType, Type};
 
 /// Where libtensorflow is, and what the leaf keeps and accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,36 +50,23 @@ impl Default for Options {
 /// The TensorFlow leaf: prepares computations and remembers them.
 pub struct TensorFlow {
     options: Options,
-    prepared: Mutex<Recent>,
-}
-
-/// Prepared computations, found by the whole content of graph, bindings and type: a sender's cache
-/// key would have to be trusted.
-#[derive(Default)]
-struct Recent {
-    entries: Vec<Entry>,
-    /// Counts the look-ups.
-    clock: u64,
-}
-
-struct Entry {
-    comp: Arc<tff_ir::TensorFlow>,
-    ty: FunctionType,
-    callable: Arc<Callable>,
-    /// The look-up that found it last.
-    used: u64,
+    /// By the whole content of graph, bindings and type: a sender's cache key would have to be
+    /// trusted.
+    prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Callable>,
+    readers: Recent<(Type, Form), Reader>,
 }
 
 impl TensorFlow {
     /// A leaf that opens the library of the process on first use.
     ///
     /// TensorFlow reads its settings from the environment of the process, so this sets
-    /// `TF_CPP_MIN_LOG_LEVEL` (to errors only) and `TENSORFLOW_DIR` there unless they are set.
+    /// `TF_CPP_MIN_LOG_LEVEL` (to fatal errors only, since all others are returned) and `TENSORFLOW_DIR` there unless they are set.
     /// Call it early, while no foreign code in another thread reads the environment.
     #[must_use]
     pub fn new(options: Options) -> Self {
         library::announce(options.library_dir.as_deref());
-        Self { options, prepared: Mutex::default() }
+        let (prepared, readers) = (Recent::new(options.max_prepared), Recent::new(options.max_prepared));
+        Self { options, prepared, readers }
     }
 
     /// The options it was made with.
@@ -85,60 +75,43 @@ impl TensorFlow {
         &self.options
     }
 
+    /// Opens the library now, which takes most of a second, instead of when it is first needed.
+    ///
+    /// # Errors
+    /// [`ExecError::Library`].
+    pub fn open(&self) -> Result<(), ExecError> {
+        library::open()
+    }
+
     /// Checks and imports a computation of this type, or finds it among those that were.
     ///
     /// # Errors
     /// [`ExecError::Library`] without a library, [`ExecError::Prepare`], with the place, where the
     /// graph is damaged, an op is missing, or bindings and type do not fit each other.
     pub fn prepare(&self, comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-        if let Some(callable) = self.recent(|recent| recent.find(comp, ty)) {
-            return Ok(callable);
-        }
-        library::open()?;
-        // Not under the lock: of two threads that race, one drops its copy.
-        let made = Arc::new(Callable::new(comp, ty)?);
-        Ok(self.recent(|recent| match recent.find(comp, ty) {
-            Some(found) => found,
-            None => recent.insert(comp, ty, made, self.options.max_prepared),
-        }))
+        let callable = self.prepared.get_or_make(
+            &(comp.clone(), ty.clone()),
+            |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
+            |key, other| key == other,
+            || {
+                library::open()?;
+                Callable::new(comp, ty)
+            },
+        )?;
+        Ok(callable)
     }
 
-    fn recent<T>(&self, f: impl FnOnce(&mut Recent) -> T) -> T {
-        f(&mut self.prepared.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Recent {
-    /// Finds an equal computation. The same one in memory is found without looking into any;
-    /// graphs that differ mostly do so in their length.
-    fn find(&mut self, comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType) -> Option<Arc<Callable>> {
-        let same = |entry: &Entry| Arc::ptr_eq(&entry.comp, comp) && entry.ty == *ty;
-        let equal = |entry: &Entry| entry.comp == *comp && entry.ty == *ty;
-        let index = self.entries.iter().position(same).or_else(|| self.entries.iter().position(equal))?;
-        let entry = self.entries.get_mut(index)?;
-        self.clock += 1;
-        entry.used = self.clock;
-        // Who asked last is likely to ask again.
-        entry.comp = comp.clone();
-        Some(entry.callable.clone())
-    }
-
-    fn insert(
-        &mut self,
-        comp: &Arc<tff_ir::TensorFlow>,
-        ty: &FunctionType,
-        callable: Arc<Callable>,
-        limit: usize,
-    ) -> Arc<Callable> {
-        if self.entries.len() >= limit.max(1)
-            && let Some((oldest, _)) = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used)
-        {
-            self.entries.swap_remove(oldest);
-        }
-        self.clock += 1;
-        let entry = Entry { comp: comp.clone(), ty: ty.clone(), callable: callable.clone(), used: self.clock };
-        self.entries.push(entry);
-        callable
+    /// What reads datasets of this element type.
+    fn reader(&self, element: &Type, form: Form) -> Result<Arc<Reader>, ExecError> {
+        self.readers.get_or_make(
+            &(element.clone(), form),
+            |(ty, form), (other, other_form)| ty.ptr_eq(other) && form == other_form,
+            |key, other| key == other,
+            || {
+                library::open()?;
+                Reader::new(element, form)
+            },
+        )
     }
 }
 
@@ -150,7 +123,10 @@ impl Default for TensorFlow {
 
 impl fmt::Debug for TensorFlow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prepared = self.recent(|recent| recent.entries.len());
-        f.debug_struct("TensorFlow").field("options", &self.options).field("prepared", &prepared).finish()
+        f.debug_struct("TensorFlow")
+            .field("options", &self.options)
+            .field("prepared", &self.prepared.len())
+            .field("readers", &self.readers.len())
+            .finish()
     }
 }

@@ -12,8 +12,8 @@ use prost::Message;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tensorflow::{Graph, ImportGraphDefOptions, Operation, Session, Status};
-use tff_types::{FunctionType, Type};
+use tensorflow::{DataType, Graph, ImportGraphDefOptions, Operation, Session, Status};
+use tff_types::{DType, FunctionType, Type};
 
 /// A TensorFlow computation that is ready to be called.
 pub(super) struct Callable {
@@ -182,12 +182,17 @@ fn port(graph: &Graph, leaf: &Leaf) -> Result<Port, ExecError> {
             return Err(prepare_error(format!("the op `{}` has no output {index}", leaf.name.op)));
         }
         let found = op.output_type(index);
-        if found != data_type(leaf.dtype) {
+        if found != data_type(leaf.dtype) && found != reference_to(leaf.dtype) {
             return Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", leaf.name, leaf.dtype)));
         }
         Ok(Port { op, index: leaf.name.index })
     };
     find().map_err(|error: ExecError| error.at(leaf.place.as_str()))
+}
+
+/// The type of a variable of this element type, in graphs of TensorFlow 1: fetched, it is a tensor.
+fn reference_to(dtype: DType) -> DataType {
+    DataType::UnrecognizedEnumValue(dtype.number().unsigned_abs() + 100)
 }
 
 /// What is fed as the token of the session. Custom ops look up what the runner of the session
@@ -197,6 +202,6 @@ fn token(graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError>
         return Ok(None);
     }
     let name = graph::TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
-    let leaf = Leaf { name, dtype: tff_types::DType::String, is_dataset: false, place: "session_token".to_owned() };
+    let leaf = Leaf { name, dtype: DType::String, is_dataset: false, place: "session_token".to_owned() };
     Ok(Some((port(graph, &leaf)?, Native::from_string(Bytes::new()))))
 }

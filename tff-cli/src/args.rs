@@ -1,0 +1,46 @@
+//! The command line as a whole; each command has its own arguments in `commands/`.
+
+use crate::commands::Command;
+use crate::log::LogArgs;
+use clap::Parser;
+
+const EXAMPLES: &str = "\
+Examples:
+  tff type next.pb
+  tff print next.pb | head
+  tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
+  tff simulate examples/digits/digits.toml
+
+A FILE of `-` is read from stdin. Exit codes: 0 success, 1 bad input or failed run, 2 wrong usage.";
+
+/// Inspects, runs and simulates federated computations.
+///
+/// A computation is what TensorFlow Federated serializes: a message
+/// `tensorflow_federated.v0.Computation` in a file.
+#[derive(Debug, Parser)]
+#[command(name = "tff", version, propagate_version = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definition_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Args::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("tff {}", command.get_name())), "{}", command.get_name());
+        }
+    }
+}

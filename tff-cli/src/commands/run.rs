@@ -1,0 +1,151 @@
+//! `tff run`: runs a computation on an argument.
+
+use super::ExecutorArgs;
+use crate::input::{self, ArgumentSource, Source};
+use crate::members::Members;
+use crate::{json, output, render};
+use anyhow::{Context, Result, bail};
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use prost::Message;
+use std::path::PathBuf;
+use tff_exec::{Clients, Executor, Program, Value};
+use tff_types::{Path, Type};
+
+const EXAMPLES: &str = "\
+Examples:
+  tff run add.pb --arg '{\"x\": 2, \"y\": 3}'       a struct of two scalars
+  tff run sum.pb --arg '[1, 2, 3]'              {int32}@CLIENTS: one item a client
+  tff run mean.pb --arg values.pb --json        a serialized Value; the result as JSON
+  tff run constant.pb --clients 3               no argument; three clients
+  tff run next.pb --arg state.json -o out.pb    the result as a serialized Value";
+
+const JSON: &str = "\
+JSON follows the type of the argument:
+
+  tensor               a number, true or false, a string; nested arrays for dimensions
+  nan, infinities      the strings \"nan\", \"inf\", \"-inf\"
+  complex              [re, im]
+  string, not UTF-8    {\"base64\": \"...\"}
+  struct               an object where all members have names (an array will do), else an array
+  sequence             an array of its elements
+  {T}@CLIENTS          an array, one item a client
+  T@CLIENTS, T@SERVER  the member itself
+  placement            \"clients\" or \"server\"
+
+--json prints the same, so that a result can be an argument again.
+
+Without --json, long results are shortened: of a tensor of more than 200 elements, and of a
+sequence of more than 20, the ends are shown.";
+
+/// Runs a computation and prints its result.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{JSON}"))]
+pub(crate) struct Args {
+    /// A serialized computation; `-` for stdin.
+    file: Source,
+    /// The argument: a file .pb (a serialized Value) or .json, JSON text, or `-` for stdin.
+    ///
+    /// What --help says of JSON holds for all of them but .pb.
+    #[arg(long, allow_hyphen_values = true)]
+    arg: Option<ArgumentSource>,
+    /// The number of clients; by default what the argument implies.
+    #[arg(long, value_name = "N")]
+    clients: Option<usize>,
+    /// Print the result as JSON, complete and on one line.
+    #[arg(long)]
+    json: bool,
+    /// Write the result to a file, as a serialized Value; it is then not printed without --json.
+    #[arg(short, long, value_name = "OUT.pb")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    executor: ExecutorArgs,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<()> {
+        if self.file == Source::Stdin && self.arg == Some(ArgumentSource::Stdin) {
+            // As every wrong usage that clap finds itself.
+            let message = "FILE and --arg cannot both be read from stdin";
+            crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        let comp = input::computation(&self.file)?;
+        let name = self.file.name();
+        let argument = self.argument(comp.ty())?;
+        let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
+        if let Some(path) = &self.output {
+            output::check_folder(path)?;
+        }
+        let executor = self.executor.executor();
+        let program = executor.prepare(&comp).with_context(|| name.clone())?;
+        let result = program.call(argument, n_clients).with_context(|| name.clone())?;
+        self.show(&executor, &program, &result, n_clients)
+    }
+
+    /// The argument, read as its type says.
+    fn argument(&self, ty: &Type) -> Result<Option<Value>> {
+        let parameter = ty.as_function().and_then(|function| function.parameter.as_ref());
+        match (&self.arg, parameter) {
+            (Some(source), Some(parameter)) => source.read(parameter).map(Some),
+            (None, None) => Ok(None),
+            (None, Some(parameter)) => bail!("{}: expected an argument (--arg) of type {parameter}", self.file.name()),
+            (Some(_), None) => bail!("{}: expected no argument, as the type is {ty}, found --arg", self.file.name()),
+        }
+    }
+
+    /// The number of clients: what is given, else what the argument implies.
+    fn n_clients(&self, argument: Option<&Value>, ty: &Type) -> Result<Option<usize>> {
+        let parameter = ty.as_function().and_then(|function| function.parameter.as_ref());
+        let (Some(argument), Some(parameter), Some(source)) = (argument, parameter, &self.arg) else {
+            return Ok(self.clients);
+        };
+        let mut found = Vec::new();
+        client_counts(argument, parameter, &mut Path::root(), &mut found);
+        let first = found.first().map(|(_, count)| *count);
+        let expected = self.clients.or(first);
+        match found.iter().find(|(_, count)| Some(*count) != expected) {
+            Some((path, count)) => {
+                let path = if path.steps().is_empty() { String::new() } else { format!(" {path}:") };
+                let reason = if self.clients.is_some() { "as --clients says" } else { "as before" };
+                let expected = expected.unwrap_or(0);
+                bail!("{}:{path} expected {expected} values at CLIENTS, {reason}, found {count}", source.name())
+            }
+            None => Ok(expected),
+        }
+    }
+
+    fn show(&self, executor: &Executor, program: &Program, result: &Value, n_clients: Option<usize>) -> Result<()> {
+        let ty = program.ty().as_function().map_or(program.ty(), |function| &function.result);
+        let elements = |sequence: &tff_exec::Sequence| sequence.elements(executor.tensorflow());
+        let members = Members { elements: &elements, n_clients };
+        let name = || format!("{}: the result", self.file.name());
+        if self.json {
+            output::line(json::write(result, ty, &members).with_context(name)?)?;
+        } else if self.output.is_none() {
+            output::line(render::render(result, ty, &members).with_context(name)?)?;
+        }
+        let Some(path) = &self.output else { return Ok(()) };
+        let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
+        output::file(path, &proto.encode_to_vec())
+    }
+}
+
+/// Finds every value that has a member for each client, and how many these are.
+fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Path, usize)>) {
+    match value {
+        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.len())),
+        Value::Struct(elements) => {
+            for (element, (step, ty)) in elements.iter().zip(ty.children()) {
+                path.push(step);
+                client_counts(element, ty, path, found);
+                path.pop();
+            }
+        }
+        Value::Tensor(_)
+        | Value::Sequence(_)
+        | Value::Server(_)
+        | Value::Clients(Clients::AllEqual(_))
+        | Value::Function(_)
+        | Value::Placement(_) => {}
+    }
+}

@@ -1,0 +1,24 @@
+//! `tff type`: the type signature of a computation.
+
+use crate::input::{self, Source};
+use crate::output;
+use anyhow::Result;
+
+const EXAMPLES: &str = "\
+Examples:
+  tff type next.pb                      (<state=int32@SERVER,x={int32}@CLIENTS> -> int32@SERVER)
+  cat next.pb | tff type -";
+
+/// Prints the type signature of a computation, on one line.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A serialized computation; `-` for stdin.
+    file: Source,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<()> {
+        output::line(input::computation(&self.file)?.ty())
+    }
+}

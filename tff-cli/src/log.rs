@@ -1,0 +1,41 @@
+//! Logs: to stderr, as much of them as asked for.
+
+use anyhow::{Context, Result};
+use std::io::{self, IsTerminal};
+use tracing_subscriber::EnvFilter;
+
+/// How much is said beside the result.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct LogArgs {
+    /// Log more to stderr: progress of the work, with -vv details, with -vvv everything.
+    ///
+    /// TFF_LOG, where it is set, decides instead: a level (`debug`) or levels by module
+    /// (`warn,tff_exec=trace`).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+    /// Show neither a progress bar nor warnings.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// Sends what the libraries and the commands log to stderr.
+pub(crate) fn start(args: &LogArgs) -> Result<()> {
+    let level = match (args.quiet, args.verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, 2) => "debug",
+        (false, _) => "trace",
+    };
+    let directives = std::env::var("TFF_LOG").ok().filter(|value| !value.trim().is_empty());
+    let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(level)).context("TFF_LOG")?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .without_time()
+        .init();
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! What is printed: results to stdout, one line for an error to stderr.
+
+use anyhow::{Context, Result, bail};
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The most characters of an error that are shown.
+const MAX_ERROR: usize = 2000;
+
+/// Nobody reads stdout any more. It ends the command, and is no failure.
+#[derive(Debug)]
+struct ClosedPipe;
+
+impl fmt::Display for ClosedPipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stdout is closed")
+    }
+}
+
+impl std::error::Error for ClosedPipe {}
+
+/// Prints a line to stdout, at once.
+pub(crate) fn line(text: impl fmt::Display) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedPipe.into()),
+        Err(error) => Err(error).context("stdout"),
+    }
+}
+
+/// Writes a file as a whole.
+pub(crate) fn file(path: &Path, content: &[u8]) -> Result<()> {
+    fs::write(path, content).with_context(|| path.display().to_string())
+}
+
+/// Checks, before any work is done for it, that a file can be put where it shall go.
+pub(crate) fn check_folder(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            bail!("{}: expected a folder {}, found none", path.display(), folder.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the error only says that nobody reads stdout any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.is::<ClosedPipe>()
+}
+
+/// Prints the error to stderr.
+pub(crate) fn report(error: &anyhow::Error) {
+    // Where stderr is closed too there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "error: {}", one_line(error));
+}
+
+/// The error and its causes in one line that is safe to show on a terminal, whatever names and
+/// texts of the input it repeats.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let text = flatten(&cause.to_string());
+        // Some errors repeat their cause in their own message.
+        if line.ends_with(&text) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&text);
+    }
+    if let Some((cut, _)) = line.char_indices().nth(MAX_ERROR) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+fn flatten(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ").chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn causes_follow_and_are_not_repeated() {
+        #[derive(Debug)]
+        struct Outer(io::Error);
+        impl fmt::Display for Outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "local y: {}", self.0)
+            }
+        }
+        impl std::error::Error for Outer {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let error = anyhow::Error::new(Outer(io::Error::other("unbound"))).context("a.pb");
+        assert_eq!(one_line(&error), "a.pb: local y: unbound");
+    }
+
+    #[test]
+    fn several_lines_become_one_without_control_characters() {
+        assert_eq!(one_line(&anyhow!("first\n  second\x1b[31m\n")), "first; second\u{fffd}[31m");
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        assert_eq!(one_line(&anyhow!("ä".repeat(MAX_ERROR + 1))).chars().count(), MAX_ERROR + 1);
+    }
+}

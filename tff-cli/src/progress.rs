@@ -1,0 +1,39 @@
+//! The progress of rounds: a bar on stderr, where that is a terminal.
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// A bar that shows how many rounds are done and how many are done in a second.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar for this many rounds; an invisible one unless it is wanted and stderr is a terminal.
+    pub(crate) fn new(rounds: u64, is_wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(rounds), ProgressDrawTarget::stderr());
+        if !is_wanted || !io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+            return Self(bar);
+        }
+        // A template that does not parse leaves the default one.
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} round {pos}/{len} {per_sec} {eta} left") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Prints while the bar is out of the way, and moves it on by a round.
+    pub(crate) fn advance(&self, print: impl FnOnce() -> Result<()>) -> Result<()> {
+        let result = self.0.suspend(print);
+        self.0.inc(1);
+        result
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,10 @@
+//! Datasets: sequences as the serialized graphs in which they enter and leave TensorFlow.
+
+mod layout;
+mod read;
+mod read_graph;
+mod write;
+
+pub(crate) use read::read;
+pub(super) use read::{Form, Reader};
+pub(crate) use write::write;

@@ -1,0 +1,9 @@
+//! The TensorFlow leaf on the real library.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod errors;
+mod golden;
+mod sequences;
+mod state;
+mod support;
+mod tensors;
