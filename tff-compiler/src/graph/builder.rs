@@ -4,7 +4,7 @@ use super::binding::{binding, tensors_of};
 use super::error::{GraphError, MAX_BYTES, MAX_NODES};
 use super::library::{Library, Renames};
 use super::nodes::{self, Attrs, VARIANT};
-use super::prune::{Index, pack, retain};
+use super::read::{Index, pack, retain};
 use super::source::Source;
 use super::wire::{Tensor, Tensors, Wire};
 use std::collections::{BTreeMap, HashMap, HashSet};

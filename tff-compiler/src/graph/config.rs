@@ -5,7 +5,7 @@
 
 use super::error::GraphError;
 use super::library::Library;
-use super::prune::{pack, unpack};
+use super::read::{pack, unpack};
 use prost::Message;
 use tff_ir::TensorFlow;
 use tff_proto::tensorflow as tf;

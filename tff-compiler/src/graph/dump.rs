@@ -1,6 +1,6 @@
 //! Graphs as text, for tests: what [`dump`] prints, [`parse`] reads.
 
-use super::prune::{pack, unpack};
+use super::read::{pack, unpack};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;

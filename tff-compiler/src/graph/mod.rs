@@ -34,6 +34,7 @@ mod nodes;
 mod operator;
 mod ops;
 mod prune;
+mod read;
 mod source;
 mod wire;
 

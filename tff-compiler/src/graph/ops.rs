@@ -2,7 +2,7 @@
 
 use super::error::GraphError;
 use super::library::Library;
-use super::prune::unpack;
+use super::read::unpack;
 use std::collections::BTreeSet;
 use tff_ir::TensorFlow;
 

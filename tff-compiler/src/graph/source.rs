@@ -4,7 +4,7 @@ use super::binding::{Leaf, leaves};
 use super::def::{Input, TensorName};
 use super::error::GraphError;
 use super::library::Library;
-use super::prune::{Index, init_root, retain, unpack};
+use super::read::{Index, init_root, retain, unpack};
 use prost::Message;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tff_ir::TensorFlow;

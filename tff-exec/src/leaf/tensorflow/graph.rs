@@ -107,7 +107,7 @@ pub(super) fn serialize_datasets(
 /// A dataset that TensorFlow has serialized, without what differs from one time to the next: a
 /// count in the description of each op, and the order of attributes and functions.
 pub(super) fn canonical_dataset(bytes: Bytes) -> Bytes {
-    let Ok(mut graph) = tff_proto::decode::<GraphDef>(bytes.clone(), &Limits::default()) else { return bytes };
+    let Ok(mut graph) = tff_proto::decode::<GraphDef>(&bytes, &Limits::default()) else { return bytes };
     let mut functions = graph.library.as_mut().map(|library| std::mem::take(&mut library.function)).unwrap_or_default();
     let bodies = functions.iter_mut().flat_map(|function| &mut function.node_def);
     for node in graph.node.iter_mut().chain(bodies) {
@@ -167,7 +167,7 @@ pub(super) fn node<'a>(
 
 /// A node of a constant tensor.
 pub(super) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
-    node(name, "Const", &[], [("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(tensor))])
+    node(name, "Const", &[], [("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(Box::new(tensor)))])
 }
 
 /// The names that a graph uses.
@@ -204,11 +204,14 @@ pub(super) mod attr_list {
 
     /// Of element types, by their numbers.
     pub(in super::super) fn types(types: &[i32]) -> Attr {
-        Attr::List(ListValue { r#type: types.to_vec(), ..ListValue::default() })
+        Attr::List(Box::new(ListValue { r#type: types.to_vec(), ..ListValue::default() }))
     }
 
     /// Of shapes.
     pub(in super::super) fn shapes<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Attr {
-        Attr::List(ListValue { shape: shapes.into_iter().map(tensor_shape).collect(), ..ListValue::default() })
+        Attr::List(Box::new(ListValue {
+            shape: shapes.into_iter().map(tensor_shape).collect(),
+            ..ListValue::default()
+        }))
     }
 }

@@ -240,7 +240,7 @@ impl Rows {
             Self::Serialized(native) => {
                 let message = native.string(index).ok_or_else(|| run_error("an element is missing"))?;
                 let tensor: TensorProto =
-                    decode(message, &Limits::default()).map_err(|it| run_error(it.to_string()))?;
+                    decode(&message, &Limits::default()).map_err(|it| run_error(it.to_string()))?;
                 parse_tensor(tensor)
             }
         }
