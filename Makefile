@@ -29,7 +29,7 @@ lint:
 
 unit:
 	scripts/native.sh tensorflow
-	cargo $(if $(NEXTEST_FOUND),nextest run,test --lib --bins --tests) --locked --workspace --features $(FEATURES)
+	cargo $(if $(NEXTEST_FOUND),nextest run,test --lib --bins --tests) --no-fail-fast --locked --workspace --features $(FEATURES)
 	cargo test --locked --workspace --features $(FEATURES) --doc
 
 doc: export RUSTDOCFLAGS := -D warnings

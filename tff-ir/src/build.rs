@@ -96,7 +96,7 @@ impl Comp {
     /// # Errors
     /// [`BuildError::EmptyName`].
     pub fn reference(name: impl Into<Arc<str>>, ty: Type) -> Result<Self, BuildError> {
-        Self::leaf(CompKind::Reference(Reference { name: name.into() }), ty)
+        Self::stated(CompKind::Reference(Reference { name: name.into() }), &ty)
     }
 
     /// The element of `source` at this position.
@@ -183,7 +183,7 @@ impl Comp {
         if let Some(intrinsic) = IntrinsicDef::find(&uri) {
             intrinsic.check_instance(&ty).map_err(|error| BuildError::NotAnInstance(Box::new(error)))?;
         }
-        Self::leaf(CompKind::Intrinsic(Intrinsic { uri }), ty)
+        Self::stated(CompKind::Intrinsic(Intrinsic { uri }), &ty)
     }
 
     /// A graph or module, as a function of this type.
@@ -222,7 +222,7 @@ impl Comp {
     /// # Errors
     /// [`BuildError::LiteralNotATensor`], [`BuildError::LiteralMismatch`].
     pub fn literal_of_type(array: Array, ty: Type) -> Result<Self, BuildError> {
-        Self::leaf(CompKind::Literal(Literal { array }), ty)
+        Self::stated(CompKind::Literal(Literal { array }), &ty)
     }
 
     /// A node of this kind, of the type that follows from its parts.
@@ -232,8 +232,8 @@ impl Comp {
     }
 
     /// A node of a kind whose type does not follow from its parts.
-    fn leaf(kind: CompKind, ty: Type) -> Result<Self, BuildError> {
-        let ty = derive_type(&kind, Some(&ty))?;
+    pub(crate) fn stated(kind: CompKind, ty: &Type) -> Result<Self, BuildError> {
+        let ty = derive_type(&kind, Some(ty))?;
         Ok(Self::with_type(kind, ty))
     }
 }

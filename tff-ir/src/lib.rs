@@ -4,6 +4,8 @@
 //! its type. Build one with the checked constructors, read one with [`Comp::from_proto`], print
 //! it with `to_string()`.
 
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
 mod array;
 mod build;
 mod comp;
@@ -18,6 +20,7 @@ mod opaque;
 mod path;
 mod proto;
 mod scope;
+pub mod text;
 mod transform;
 mod validate;
 mod visit;

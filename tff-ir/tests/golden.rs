@@ -5,6 +5,7 @@ use base64::Engine;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::Value;
+use tff_ir::text::{Bodies, Environment, Layout, PrintOptions, parse, print};
 use tff_ir::{Comp, Severity, validate, validate_proto};
 use tff_proto::v0 as pb;
 
@@ -20,6 +21,9 @@ fn records() -> Vec<Value> {
         .collect()
 }
 
+/// The computations of a record: as it was traced, and after two compilations.
+const KEYS: [&str; 3] = ["proto", "call_dominant_proto", "native_proto"];
+
 fn text<'a>(record: &'a Value, key: &str) -> &'a str {
     record[key].as_str().unwrap_or_else(|| panic!("{}: no {key}", record["name"]))
 }
@@ -33,11 +37,20 @@ fn read(bytes: &Bytes) -> Comp {
     Comp::from_proto(&proto).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The computations of the digits example, by file name.
+fn examples() -> Vec<(String, Bytes)> {
+    let folder = format!("{}/../examples/digits", env!("CARGO_MANIFEST_DIR"));
+    let paths = std::fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|it| it == "pb")).collect();
+    paths.sort();
+    paths.iter().map(|path| (path.display().to_string(), Bytes::from(std::fs::read(path).expect("a file")))).collect()
+}
+
 #[test]
 fn what_is_read_is_written_byte_for_byte() {
     let mut count = 0;
     for record in records() {
-        for key in ["proto", "call_dominant_proto", "native_proto"] {
+        for key in KEYS {
             let bytes = bytes(&record, key);
             let written = read(&bytes).to_proto().expect("not too deep").encode_to_vec();
             assert_eq!(Bytes::from(written), bytes, "{} {key}", record["name"]);
@@ -49,16 +62,11 @@ fn what_is_read_is_written_byte_for_byte() {
 
 #[test]
 fn example_processes_are_read_and_written_byte_for_byte() {
-    let folder = format!("{}/../examples/digits", env!("CARGO_MANIFEST_DIR"));
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).expect("examples") {
-        let path = entry.expect("entry").path();
-        if path.extension().is_some_and(|it| it == "pb") {
-            let bytes = Bytes::from(std::fs::read(&path).expect("file"));
-            let written = read(&bytes).to_proto().expect("not too deep").encode_to_vec();
-            assert_eq!(Bytes::from(written), bytes, "{}", path.display());
-            count += 1;
-        }
+    for (name, bytes) in examples() {
+        let written = read(&bytes).to_proto().expect("not too deep").encode_to_vec();
+        assert_eq!(Bytes::from(written), bytes, "{name}");
+        count += 1;
     }
     assert!(count >= 8, "{count} files");
 }
@@ -78,7 +86,7 @@ fn forms_print_as_the_reference_prints_them() {
 #[test]
 fn what_the_reference_wrote_is_valid() {
     for record in records() {
-        for key in ["proto", "call_dominant_proto", "native_proto"] {
+        for key in KEYS {
             let bytes = bytes(&record, key);
             let errors: Vec<_> =
                 validate(&read(&bytes)).into_iter().filter(|it| it.severity == Severity::Error).collect();
@@ -87,4 +95,53 @@ fn what_the_reference_wrote_is_valid() {
             assert_eq!(validate_proto(&proto), validate(&Comp::from_proto(&proto).expect("a computation")));
         }
     }
+}
+
+#[test]
+fn the_text_form_is_lossless() {
+    let aside = PrintOptions { bodies_aside: true, ..PrintOptions::default() };
+    let one_line = PrintOptions { layout: Layout::OneLine, ..PrintOptions::default() };
+    for (name, bytes) in records()
+        .iter()
+        .flat_map(|record| KEYS.map(|key| (format!("{} {key}", record["name"]), bytes(record, key))))
+        .chain(examples())
+    {
+        let comp = read(&bytes);
+        for options in [PrintOptions::default(), aside, one_line] {
+            let printed = print(&comp, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(printed.bodies.is_empty(), !options.bodies_aside || !printed.text.contains('#'), "{name}");
+            // What lies aside is read back from its own text.
+            let bodies = Bodies::parse(&printed.bodies.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let environment = Environment { bodies, ..Environment::default() };
+            let parsed =
+                parse(&printed.text, &environment).unwrap_or_else(|error| panic!("{name}: {error}\n{}", printed.text));
+            assert_eq!(parsed.comp, comp, "{name}");
+            assert_eq!(Bytes::from(parsed.comp.to_proto().expect("a message").encode_to_vec()), bytes, "{name}");
+            assert_eq!(print(&parsed.comp, &options).expect("text"), printed, "{name}");
+        }
+    }
+}
+
+/// What the reference prints leaves out types; all else follows.
+#[test]
+fn what_the_reference_prints_is_read_as_what_it_printed() {
+    let mut count = 0;
+    for record in records() {
+        let comp = read(&bytes(&record, "proto"));
+        let mut environment = Environment {
+            parameter: comp.ty().as_function().and_then(|function| function.parameter.clone()),
+            ..Environment::default()
+        };
+        for compiled in comp.preorder().filter(|it| it.as_compiled().is_some()) {
+            let body = compiled.to_proto().expect("a message").encode_to_vec();
+            environment.bodies.insert_comp(compiled.checksum(), body.into());
+        }
+        for form in ["compact", "formatted"] {
+            let printed = text(&record, form);
+            let parsed = parse(printed, &environment).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+            assert_eq!(parsed.comp, comp, "{} {form}", record["name"]);
+            count += 1;
+        }
+    }
+    assert_eq!(count, 200);
 }

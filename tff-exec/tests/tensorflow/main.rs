@@ -3,6 +3,7 @@
 
 mod errors;
 mod golden;
+mod reductions;
 mod sequences;
 mod state;
 mod support;

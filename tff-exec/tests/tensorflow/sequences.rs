@@ -11,12 +11,12 @@ use tff_proto::tensorflow::{NodeDef, TensorShapeProto};
 use tff_types::{DType, Shape, Type};
 
 fn types(types: &[i32]) -> Attr {
-    Attr::List(ListValue { r#type: types.to_vec(), ..ListValue::default() })
+    Attr::List(Box::new(ListValue { r#type: types.to_vec(), ..ListValue::default() }))
 }
 
 fn shapes(count: usize) -> Attr {
     let unknown = TensorShapeProto { unknown_rank: true, ..TensorShapeProto::default() };
-    Attr::List(ListValue { shape: vec![unknown; count], ..ListValue::default() })
+    Attr::List(Box::new(ListValue { shape: vec![unknown; count], ..ListValue::default() }))
 }
 
 /// Writes the elements, reads them back through TensorFlow.

@@ -4,8 +4,12 @@ use crate::support::*;
 use std::sync::Arc;
 use tff_exec::Value;
 use tff_exec::leaf::Prepared;
+use tff_proto::tensorflow::attr_value::ListValue;
 use tff_proto::tensorflow::attr_value::Value as Attr;
-use tff_proto::tensorflow::{NodeDef, TensorProto, TensorShapeProto};
+use tff_proto::tensorflow::op_def::ArgDef;
+use tff_proto::tensorflow::{
+    FunctionDef, FunctionDefLibrary, NameAttrList, NodeDef, OpDef, TensorProto, TensorShapeProto,
+};
 use tff_types::{DType, Type};
 
 fn variable(name: &str) -> NodeDef {
@@ -82,6 +86,55 @@ fn variable_of_tensorflow_1_may_be_the_result() {
     comp.initialize_op = "init".into();
     let prepared = prepare(comp, &function(None, Type::scalar(DType::Float32)));
     check_calls(&prepared.unwrap(), None, &float(1.0));
+}
+
+#[test]
+fn anonymous_variables_do_not_outlive_a_call() {
+    let (mut counter, ty) = counter();
+    let mut def: tff_proto::tensorflow::GraphDef = prost::Message::decode(counter.graph.value.clone()).unwrap();
+    // The name for which each run makes another variable; so the ops share one within a function.
+    let name = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+    let body: Vec<NodeDef> = def.node.drain(..).filter(|node| node.op != "Placeholder" && node.name != "one").collect();
+    def.library = function_of(body, name);
+    let call = NameAttrList { name: "f".to_owned(), ..NameAttrList::default() };
+    let list = || Attr::List(Box::new(ListValue { r#type: vec![FLOAT], ..ListValue::default() }));
+    def.node = vec![
+        placeholder("x", FLOAT),
+        node("y", "StatefulPartitionedCall", &["x"], &[("f", Attr::Func(call)), ("Tin", list()), ("Tout", list())]),
+    ];
+    counter.graph.value = prost::Message::encode_to_vec(&def).into();
+    counter.initialize_op = "".into();
+    check_calls(&prepare(counter, &ty).unwrap(), Some(&float(2.0)), &float(4.0));
+}
+
+/// The library with the function `f` of `x`: the counter, begun as `x`.
+fn function_of(mut body: Vec<NodeDef>, shared_name: &str) -> Option<FunctionDefLibrary> {
+    for node in &mut body {
+        for input in &mut node.input {
+            *input = match input.as_str() {
+                "v" => "v:resource:0".to_owned(),
+                "one" => "x".to_owned(),
+                other => other.to_owned(),
+            };
+        }
+        if node.op == "VarHandleOp" {
+            node.attr.get_mut("shared_name").unwrap().value = Some(Attr::S(shared_name.to_owned().into()));
+        }
+        if node.name == "add" {
+            node.input.push("^init".to_owned());
+        }
+    }
+    let arg = |name: &str| ArgDef { name: name.to_owned(), r#type: FLOAT, ..ArgDef::default() };
+    let signature = OpDef {
+        name: "f".to_owned(),
+        input_arg: vec![arg("x")],
+        output_arg: vec![arg("out")],
+        is_stateful: true,
+        ..OpDef::default()
+    };
+    let ret = [("out".to_owned(), "y:value:0".to_owned())].into();
+    let function = FunctionDef { signature: Some(signature), node_def: body, ret, ..FunctionDef::default() };
+    Some(FunctionDefLibrary { function: vec![function], ..FunctionDefLibrary::default() })
 }
 
 #[test]

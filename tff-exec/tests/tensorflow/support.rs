@@ -55,7 +55,7 @@ pub(crate) fn placeholder(name: &str, dtype: i32) -> NodeDef {
 }
 
 pub(crate) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
-    node(name, "Const", &[], &[("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(tensor))])
+    node(name, "Const", &[], &[("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(Box::new(tensor)))])
 }
 
 pub(crate) fn float_const(name: &str, value: f32) -> NodeDef {

@@ -150,6 +150,13 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind: TokenKind::Ident, span })
     }
 
+    /// Goes on at this offset, for who reads a part of the source in another way. An offset that is
+    /// not between two characters is the end.
+    pub fn seek(&mut self, offset: usize) {
+        let offset = if self.source.is_char_boundary(offset) { offset } else { self.source.len() };
+        (self.offset, self.last_end, self.peeked) = (offset, offset, None);
+    }
+
     /// The characters of a token.
     #[must_use]
     pub fn text(&self, token: Token) -> &'a str {

@@ -24,8 +24,8 @@ pub(super) enum Slot {
 pub(super) struct Leaf {
     pub(super) name: TensorName,
     pub(super) dtype: DType,
-    /// Whether the tensor is a dataset and not the string that a dataset serializes to.
-    pub(super) is_dataset: bool,
+    /// The type of the elements where the tensor is a dataset, and not what one serializes to.
+    pub(super) dataset: Option<Type>,
     /// Which part of the signature it belongs to, `parameter.x`.
     pub(super) place: String,
 }
@@ -41,22 +41,22 @@ impl Slot {
         place: &str,
         leaves: &mut Vec<Leaf>,
     ) -> Result<Self, ExecError> {
-        let mut leaf = |name: &str, dtype, is_dataset| -> Result<usize, ExecError> {
+        let mut leaf = |name: &str, dtype, dataset| -> Result<usize, ExecError> {
             let name =
                 TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
-            leaves.push(Leaf { name, dtype, is_dataset, place: place.to_owned() });
+            leaves.push(Leaf { name, dtype, dataset, place: place.to_owned() });
             Ok(leaves.len() - 1)
         };
         match (binding, ty.kind()) {
             (TensorFlowBinding::Tensor(name), TypeKind::Tensor(tensor)) => {
-                Ok(Self::Tensor(tensor.clone(), leaf(name, tensor.dtype, false)?))
+                Ok(Self::Tensor(tensor.clone(), leaf(name, tensor.dtype, None)?))
             }
             (TensorFlowBinding::Sequence(binding), TypeKind::Sequence(sequence)) => {
-                let (name, is_dataset) = match binding {
-                    SequenceBinding::Variant(name) => (name, true),
-                    SequenceBinding::GraphDef(name) => (name, false),
+                let (name, dataset) = match binding {
+                    SequenceBinding::Variant(name) => (name, Some(sequence.element.clone())),
+                    SequenceBinding::GraphDef(name) => (name, None),
                 };
-                Ok(Self::Sequence(sequence.element.clone(), leaf(name, DType::String, is_dataset)?))
+                Ok(Self::Sequence(sequence.element.clone(), leaf(name, DType::String, dataset)?))
             }
             (TensorFlowBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {

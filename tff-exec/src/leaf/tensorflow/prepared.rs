@@ -1,18 +1,21 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
 use super::binding::{Leaf, Slot};
+use super::graph;
 use super::native::{Native, data_type};
+use super::pool::Sessions;
+use super::reduce::reductions_to_loops;
 use super::session::{self, Port};
+use super::state::State;
 use super::status::{LEAF, describe, prepare_error, run_error};
-use super::{graph, state};
 use crate::leaf::Prepared;
 use crate::{ExecError, Value};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use tensorflow::{DataType, Graph, ImportGraphDefOptions, Operation, Session, Status};
+use std::sync::{Arc, Mutex};
+use tensorflow::{DataType, Graph, ImportGraphDefOptions, Operation, Session};
 use tff_types::{DType, FunctionType, Type};
 
 /// A TensorFlow computation that is ready to be called.
@@ -28,7 +31,6 @@ pub(super) struct Callable {
     sources: Vec<Source>,
     initialize: Option<Operation>,
     token: Option<(Port, Native)>,
-    graph: Graph,
     sessions: Sessions,
 }
 
@@ -39,15 +41,6 @@ enum Source {
     Fetched(usize),
     /// It is this leaf of the argument: TensorFlow refuses to fetch what is fed.
     Argument(usize),
-}
-
-/// Which session a call runs in.
-enum Sessions {
-    /// One for all calls, at the same time: nothing is left behind in it.
-    Shared(Session),
-    /// Each call has its own, so that it sees variables, tables and random generators as they are
-    /// before the first.
-    PerCall,
 }
 
 impl Callable {
@@ -67,7 +60,14 @@ impl Callable {
         let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched)?;
 
         let mut def = graph::decode(&comp.graph)?;
-        let changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
+        let mut changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
+        changed |= reductions_to_loops(&mut def);
+        let state = State::of(&def);
+        let mut destroyers = Vec::new();
+        if let State::Variables(variables) = &state {
+            destroyers = graph::destroy(&mut def, variables);
+            changed = true;
+        }
         let bytes = if changed { Bytes::from(def.encode_to_vec()) } else { comp.graph.value.clone() };
         let graph = import(&bytes)?;
 
@@ -94,29 +94,28 @@ impl Callable {
             "" => None,
             name => Some(operation(&graph, name).map_err(|error| error.at("initialize_op"))?),
         };
-        let sessions = if state::keeps_state(&def, &graph) {
-            Sessions::PerCall
-        } else {
-            Sessions::Shared(session::open(&graph).map_err(|status| prepare_error(describe(&status)))?)
-        };
         let token = token(&graph, &comp.session_token)?;
-        Ok(Self { parameter, result, feeds, fetches, sources, initialize, token, graph, sessions })
+        let sessions = match state {
+            State::None => Sessions::Shared(session::open(&graph).map_err(|it| prepare_error(describe(&it)))?),
+            State::Variables(_) => {
+                let destroyers = destroyers.iter().map(|name| operation(&graph, name)).collect::<Result<_, _>>()?;
+                Sessions::Reset { graph, free: Mutex::default(), destroyers }
+            }
+            State::Other => Sessions::New(graph),
+        };
+        Ok(Self { parameter, result, feeds, fetches, sources, initialize, token, sessions })
     }
 
-    fn run(&self, argument: &[Arc<Native>]) -> Result<Vec<Native>, Status> {
-        match &self.sessions {
-            Sessions::Shared(session) => self.run_in(session, argument),
-            Sessions::PerCall => self.run_in(&session::open(&self.graph)?, argument),
-        }
-    }
-
-    fn run_in(&self, session: &Session, argument: &[Arc<Native>]) -> Result<Vec<Native>, Status> {
+    fn run(&self, argument: &[Arc<Native>]) -> Result<Vec<Native>, ExecError> {
         let token = self.token.iter().map(|(port, native)| (port, native));
         let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
-        if let Some(initialize) = &self.initialize {
-            session::run(session, feeds.clone(), &[initialize], &[])?;
-        }
-        session::run(session, feeds, &[], &self.fetches)
+        let run = |session: &Session| {
+            if let Some(initialize) = &self.initialize {
+                session::run(session, feeds.clone(), &[initialize], &[])?;
+            }
+            session::run(session, feeds, &[], &self.fetches)
+        };
+        self.sessions.with(run).map_err(|status| run_error(describe(&status)))
     }
 }
 
@@ -130,7 +129,7 @@ impl Prepared for Callable {
             (Some((_, slot)), Some(argument)) => slot.collect(argument, &mut natives)?,
         }
         // A result without tensors, or of the argument's own, needs no run.
-        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(&natives).map_err(run_failure)? };
+        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(&natives)? };
         let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
         let results: Vec<Arc<Native>> = self
             .sources
@@ -151,13 +150,9 @@ impl fmt::Debug for Callable {
             .field("leaf", &LEAF)
             .field("feeds", &self.feeds.len())
             .field("fetches", &self.fetches.len())
-            .field("keeps_state", &matches!(self.sessions, Sessions::PerCall))
+            .field("keeps_state", &!matches!(self.sessions, Sessions::Shared(_)))
             .finish_non_exhaustive()
     }
-}
-
-fn run_failure(status: Status) -> ExecError {
-    run_error(describe(&status))
 }
 
 /// Imports a graph.
@@ -202,6 +197,6 @@ fn token(graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError>
         return Ok(None);
     }
     let name = graph::TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
-    let leaf = Leaf { name, dtype: DType::String, is_dataset: false, place: "session_token".to_owned() };
+    let leaf = Leaf { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
     Ok(Some((port(graph, &leaf)?, Native::from_string(Bytes::new()))))
 }

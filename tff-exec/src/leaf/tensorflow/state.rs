@@ -1,30 +1,78 @@
-//! Which graphs keep something from one run to the next.
+//! What a graph keeps from one run to the next.
 //!
 //! A computation is a function: every call must see fresh variables, tables and random generators.
-//! A session keeps them, so a graph that has any is told from one that has none.
+//! A session keeps them, so graphs that have any are told from those that have none.
 
 use prost::Message;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use tensorflow::Graph;
-use tff_proto::tensorflow::{DataType, GraphDef, OpDef};
+use tff_proto::tensorflow::attr_value::Value as Attr;
+use tff_proto::tensorflow::{DataType, GraphDef, NodeDef, OpDef};
 
-/// Whether a run of the graph may leave something behind in its session that a later run sees.
-///
-/// TensorFlow marks the ops that may. Of these, most do not: they call functions, make datasets,
-/// or work on a resource that another op has made and that is looked at there. What is neither
-/// known nor unmarked counts as state.
-pub(super) fn keeps_state(def: &GraphDef, graph: &Graph) -> bool {
-    let functions = def.library.iter().flat_map(|library| &library.function);
-    let nodes = def.node.iter().chain(functions.clone().flat_map(|function| &function.node_def));
-    let own: BTreeSet<&str> =
-        functions.filter_map(|function| function.signature.as_ref()).map(|signature| signature.name.as_str()).collect();
-    let ops: BTreeSet<&str> = nodes.map(|node| node.op.as_str()).collect();
-    ops.into_iter().any(|op| !own.contains(op) && !is_harmless(op) && is_source_of_state(op, graph))
+/// What a run of a graph may leave behind in its session that a later run sees.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing.
+    None,
+    /// The variables that these nodes give handles to, and nothing else.
+    Variables(Vec<String>),
+    /// Tables, random generators, iterators, or something not known.
+    Other,
+}
+
+impl State {
+    /// The state of a graph.
+    ///
+    /// TensorFlow marks the ops that may have any. Of these, most have none: they call functions,
+    /// make datasets, or work on a resource that another op has made and that is looked at there.
+    /// What is neither known nor unmarked counts as state.
+    pub(super) fn of(def: &GraphDef) -> Self {
+        let library = def.library.as_ref().map_or(&[][..], |library| &library.function);
+        let functions = library.iter().filter_map(|function| function.signature.as_ref());
+        let mut sources = Sources {
+            registry: Graph::new(),
+            known: functions.map(|signature| (signature.name.as_str(), false)).collect(),
+        };
+        if library.iter().flat_map(|function| &function.node_def).any(|node| sources.contain(&node.op)) {
+            return Self::Other;
+        }
+        let nodes: Vec<&NodeDef> = def.node.iter().filter(|node| sources.contain(&node.op)).collect();
+        if nodes.is_empty() {
+            Self::None
+        } else if nodes.iter().all(|node| is_named_variable(node)) {
+            Self::Variables(nodes.iter().map(|node| node.name.clone()).collect())
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Whether each run of the node gives a handle to the same variable.
+fn is_named_variable(node: &NodeDef) -> bool {
+    /// The name that asks for a new variable in each run.
+    const ANONYMOUS: &[u8] = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+    let name = node.attr.get("shared_name").and_then(|attr| attr.value.as_ref());
+    let is_anonymous = matches!(name, Some(Attr::S(name)) if name.as_ref() == ANONYMOUS);
+    node.op == "VarHandleOp" && !is_anonymous
+}
+
+/// The ops that make state.
+struct Sources<'a> {
+    /// An empty graph, which knows every op that is registered.
+    registry: Graph,
+    known: BTreeMap<&'a str, bool>,
+}
+
+impl<'a> Sources<'a> {
+    fn contain(&mut self, op: &'a str) -> bool {
+        let registry = &self.registry;
+        *self.known.entry(op).or_insert_with(|| !is_harmless(op) && is_source(op, registry))
+    }
 }
 
 /// Whether TensorFlow marks the op as stateful, and it is not a mere user of a resource.
-fn is_source_of_state(op: &str, graph: &Graph) -> bool {
-    let def = graph.get_op_def(op).ok().and_then(|bytes| OpDef::decode(bytes.as_slice()).ok());
+fn is_source(op: &str, registry: &Graph) -> bool {
+    let def = registry.get_op_def(op).ok().and_then(|bytes| OpDef::decode(bytes.as_slice()).ok());
     def.is_none_or(|def| {
         let uses_resource = def.input_arg.iter().any(|arg| arg.is_ref || arg.r#type == DataType::DtResource as i32);
         def.is_stateful && !uses_resource

@@ -7,7 +7,7 @@ use tff_types::{StructType, TensorType, Type, TypeKind};
 
 /// The type of an element, its tensors numbered as TensorFlow's `nest` flattens them.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(in super::super) struct Layout {
     root: Part,
     /// The tensors, in the order of their numbers.
     components: Vec<TensorType>,
@@ -27,7 +27,7 @@ impl Layout {
     /// # Errors
     /// [`ExecError::Unsupported`] for a struct with names for some elements only, for types that
     /// no dataset can hold, and for a type without any tensor.
-    pub(super) fn of(element: &Type) -> Result<Self, ExecError> {
+    pub(in super::super) fn of(element: &Type) -> Result<Self, ExecError> {
         let mut components = Vec::new();
         let root = part(element, &mut components)?;
         if components.is_empty() {
@@ -37,7 +37,7 @@ impl Layout {
     }
 
     /// The types of the tensors that make up an element.
-    pub(super) fn components(&self) -> &[TensorType] {
+    pub(in super::super) fn components(&self) -> &[TensorType] {
         &self.components
     }
 

@@ -5,6 +5,7 @@ mod read;
 mod read_graph;
 mod write;
 
+pub(super) use layout::Layout;
 pub(crate) use read::read;
 pub(super) use read::{Form, Reader};
 pub(crate) use write::write;

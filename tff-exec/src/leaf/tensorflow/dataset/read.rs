@@ -53,6 +53,7 @@ pub(in super::super) struct Reader {
 /// where there are more than the options of `tensorflow` allow, or no end.
 pub(crate) fn read(tensorflow: &TensorFlow, graph: &Bytes, element: &Type) -> Result<Arc<[Value]>, ExecError> {
     let layout = Layout::of(element)?;
+    tensorflow.open()?;
     let dataset = Native::from_string(graph.clone());
     if layout.components().iter().all(|ty| ty.shape.is_fully_defined())
         && let Ok(elements) = read_stacked(tensorflow, &dataset, element)

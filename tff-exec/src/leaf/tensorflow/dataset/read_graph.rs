@@ -3,7 +3,7 @@
 //! Behind the last element stands a marker, so that there is a batch also where there are no
 //! elements. A dataset without an end is read as an empty one; its cardinality tells.
 
-use super::super::graph::{attr_list, constant, node, tensor_shape};
+use super::super::graph::{attr_list, constant, dataset_options, node, tensor_shape};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::iter;
@@ -33,7 +33,7 @@ pub(super) fn stacked(components: &[TensorType]) -> GraphDef {
         tensor_shape: Some(tensor_shape(&ty.shape)),
         ..TensorProto::default()
     });
-    let mut nodes = head(&types, &shapes);
+    let mut nodes = head(components, &types, &shapes);
     nodes.extend(tail("take", zeros, &types, &shapes));
     graph_def(nodes, Vec::new())
 }
@@ -45,7 +45,7 @@ pub(super) fn serialized(components: &[TensorType]) -> GraphDef {
     let strings = vec![STRING; components.len()];
     let scalars = vec![Shape::scalar(); components.len()];
     let empty = TensorProto { string_val: vec![Bytes::new()], ..scalar(STRING) };
-    let mut nodes = head(&types, &unknown(components.len()));
+    let mut nodes = head(components, &types, &unknown(components.len()));
     let function = NameAttrList { name: SERIALIZE.to_owned(), attr: BTreeMap::new() };
     let attrs = [("f", Attr::Func(function)), ("Targuments", attr_list::types(&[]))];
     nodes.push(node("map", "MapDataset", &["take"], attrs.into_iter().chain(outputs(&strings, &scalars))));
@@ -60,7 +60,7 @@ fn graph_def(node: Vec<NodeDef>, function: Vec<FunctionDef>) -> GraphDef {
 }
 
 /// From the string `graph` to the dataset `take` of at most `limit` elements.
-fn head(types: &[i32], shapes: &[Shape]) -> Vec<NodeDef> {
+fn head(components: &[TensorType], types: &[i32], shapes: &[Shape]) -> Vec<NodeDef> {
     let placeholder = |name, dtype| {
         let shape = Attr::Shape(tensor_shape(&Shape::scalar()));
         node(name, "Placeholder", &[], [("dtype", Attr::Type(dtype)), ("shape", shape)])
@@ -75,7 +75,8 @@ fn head(types: &[i32], shapes: &[Shape]) -> Vec<NodeDef> {
         int64("none", 0),
         node("is_endless", "Equal", &["cardinality", "endless"], [("T", Attr::Type(INT64))]),
         node("count", "SelectV2", &["is_endless", "none", "limit"], [("T", Attr::Type(INT64))]),
-        node("take", "TakeDataset", &["dataset", "count"], outputs(types, shapes)),
+        dataset_options("options", "dataset", components),
+        node("take", "TakeDataset", &["options", "count"], outputs(types, shapes)),
     ]
 }
 

@@ -1,0 +1,310 @@
+//! The elements of literals as text: exact, whatever they are.
+
+use super::error::{TextError, TextProblem};
+use crate::{Array, Scalar};
+use half::{bf16, f16};
+use std::fmt::{self, Write};
+use std::str::FromStr;
+use tff_types::syntax::{Lexer, Span, Token, TokenKind};
+use tff_types::{DType, Type};
+
+/// Prints the elements: one of a scalar, all of an array in brackets, row-major.
+pub(super) fn print(array: &Array, f: &mut impl Write) -> fmt::Result {
+    let is_scalar = array.dims().is_empty();
+    f.write_str(if is_scalar { "" } else { "[" })?;
+    for (index, scalar) in array.scalars().enumerate() {
+        f.write_str(if index == 0 { "" } else { "," })?;
+        print_scalar(&scalar, f)?;
+    }
+    f.write_str(if is_scalar { "" } else { "]" })
+}
+
+fn print_scalar(scalar: &Scalar, f: &mut impl Write) -> fmt::Result {
+    match scalar {
+        Scalar::Bool(value) => write!(f, "{value}"),
+        Scalar::Int8(value) => write!(f, "{value}"),
+        Scalar::Int16(value) => write!(f, "{value}"),
+        Scalar::Int32(value) => write!(f, "{value}"),
+        Scalar::Int64(value) => write!(f, "{value}"),
+        Scalar::UInt8(value) => write!(f, "{value}"),
+        Scalar::UInt16(value) => write!(f, "{value}"),
+        Scalar::UInt32(value) => write!(f, "{value}"),
+        Scalar::UInt64(value) => write!(f, "{value}"),
+        Scalar::Float16(value) => print_float(*value, f),
+        Scalar::BFloat16(value) => print_float(*value, f),
+        Scalar::Float32(value) => print_float(*value, f),
+        Scalar::Float64(value) => print_float(*value, f),
+        Scalar::Complex64(re, im) => print_complex(*re, *im, f),
+        Scalar::Complex128(re, im) => print_complex(*re, *im, f),
+        Scalar::String(bytes) => print_text(bytes, f),
+    }
+}
+
+fn print_complex<F: Float>(re: F, im: F, f: &mut impl Write) -> fmt::Result {
+    f.write_str("(")?;
+    print_float(re, f)?;
+    f.write_str(",")?;
+    print_float(im, f)?;
+    f.write_str(")")
+}
+
+/// Prints the shortest decimal that is read as this value; the bits of a NaN other than the usual.
+fn print_float<F: Float>(value: F, f: &mut impl Write) -> fmt::Result {
+    if value.bits() == F::NAN_BITS {
+        f.write_str("nan")
+    } else if value.wide().is_nan() {
+        write!(f, "0x{:0width$x}", value.bits(), width = F::HEX_DIGITS)
+    } else {
+        f.write_str(&value.shortest())
+    }
+}
+
+/// Prints bytes in double quotes: what is printable ASCII as it is.
+pub(super) fn print_text(bytes: &[u8], f: &mut impl Write) -> fmt::Result {
+    f.write_char('"')?;
+    for &byte in bytes {
+        match byte {
+            b'"' => f.write_str("\\\"")?,
+            b'\\' => f.write_str("\\\\")?,
+            b'\n' => f.write_str("\\n")?,
+            b'\r' => f.write_str("\\r")?,
+            b'\t' => f.write_str("\\t")?,
+            b' '..=b'~' => f.write_char(byte.into())?,
+            _ => write!(f, "\\x{byte:02x}")?,
+        }
+    }
+    f.write_char('"')
+}
+
+/// The floating-point formats, bit for bit.
+trait Float: Copy {
+    /// The bits of the NaN that is written as `nan`.
+    const NAN_BITS: u64;
+    /// How many hexadecimal digits the bits have.
+    const HEX_DIGITS: usize;
+    fn bits(self) -> u64;
+    fn of_bits(bits: u64) -> Option<Self>;
+    fn wide(self) -> f64;
+    /// Reads an unsigned decimal or `inf`.
+    fn read(text: &str) -> Option<Self>;
+    fn negated(self) -> Self;
+    fn shortest(self) -> String;
+}
+
+impl Float for f32 {
+    const NAN_BITS: u64 = 0x7fc0_0000;
+    const HEX_DIGITS: usize = 8;
+
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+
+    fn of_bits(bits: u64) -> Option<Self> {
+        u32::try_from(bits).ok().map(Self::from_bits)
+    }
+
+    fn wide(self) -> f64 {
+        self.into()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn negated(self) -> Self {
+        -self
+    }
+
+    fn shortest(self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Float for f64 {
+    const NAN_BITS: u64 = 0x7ff8_0000_0000_0000;
+    const HEX_DIGITS: usize = 16;
+
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+
+    fn of_bits(bits: u64) -> Option<Self> {
+        Some(Self::from_bits(bits))
+    }
+
+    fn wide(self) -> f64 {
+        self
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn negated(self) -> Self {
+        -self
+    }
+
+    fn shortest(self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// The two formats of 16 bits. Their decimals are read as `float64` and rounded.
+macro_rules! half_float {
+    ($half:ty, $nan:literal) => {
+        impl Float for $half {
+            const NAN_BITS: u64 = $nan;
+            const HEX_DIGITS: usize = 4;
+
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            fn of_bits(bits: u64) -> Option<Self> {
+                u16::try_from(bits).ok().map(Self::from_bits)
+            }
+
+            fn wide(self) -> f64 {
+                self.to_f64()
+            }
+
+            fn read(text: &str) -> Option<Self> {
+                text.parse().ok().map(Self::from_f64)
+            }
+
+            fn negated(self) -> Self {
+                -self
+            }
+
+            fn shortest(self) -> String {
+                let wide = self.to_f64();
+                // Five digits tell all values apart.
+                let rounded = (0..5).filter_map(|digits| format!("{wide:.digits$e}").parse::<f64>().ok());
+                let shortest = rounded.into_iter().find(|it| Self::from_f64(*it).to_bits() == self.to_bits());
+                format!("{:?}", shortest.unwrap_or(wide))
+            }
+        }
+    };
+}
+
+half_float!(f16, 0x7e00);
+half_float!(bf16, 0x7fc0);
+
+/// Reads what comes next as the elements of an array of this tensor type.
+pub(super) fn parse(lexer: &mut Lexer<'_>, ty: &Type, span: Span) -> Result<Array, TextError> {
+    let dims = ty.as_tensor().and_then(|tensor| {
+        let dims = tensor.shape.dims()?.iter().copied().collect::<Option<Vec<u64>>>()?;
+        Some((tensor.dtype, dims))
+    });
+    let Some((dtype, dims)) = dims else {
+        return Err(TextError::new(lexer.source(), span, TextProblem::LiteralShape(ty.clone())));
+    };
+    if dims.is_empty() {
+        return parse_scalar(lexer, dtype).map(Array::from_scalar);
+    }
+    let start = lexer.expect(TokenKind::Symbol('['), "`[` and the elements")?;
+    let mut scalars = Vec::new();
+    if !lexer.eat(TokenKind::Symbol(']'))? {
+        loop {
+            scalars.push(parse_scalar(lexer, dtype)?);
+            if !lexer.eat(TokenKind::Symbol(','))? {
+                break;
+            }
+        }
+        lexer.expect(TokenKind::Symbol(']'), "`,` or `]`")?;
+    }
+    let span = Span { start: start.span.start, end: lexer.last_end() };
+    Array::from_scalars(dtype, dims, &scalars).map_err(|error| TextError::new(lexer.source(), span, error))
+}
+
+fn parse_scalar(lexer: &mut Lexer<'_>, dtype: DType) -> Result<Scalar, TextError> {
+    Ok(match dtype {
+        DType::Bool => Scalar::Bool(parse_bool(lexer)?),
+        DType::Int8 => Scalar::Int8(parse_integer(lexer, dtype)?),
+        DType::Int16 => Scalar::Int16(parse_integer(lexer, dtype)?),
+        DType::Int32 => Scalar::Int32(parse_integer(lexer, dtype)?),
+        DType::Int64 => Scalar::Int64(parse_integer(lexer, dtype)?),
+        DType::UInt8 => Scalar::UInt8(parse_integer(lexer, dtype)?),
+        DType::UInt16 => Scalar::UInt16(parse_integer(lexer, dtype)?),
+        DType::UInt32 => Scalar::UInt32(parse_integer(lexer, dtype)?),
+        DType::UInt64 => Scalar::UInt64(parse_integer(lexer, dtype)?),
+        DType::Float16 => Scalar::Float16(parse_float(lexer, dtype)?),
+        DType::BFloat16 => Scalar::BFloat16(parse_float(lexer, dtype)?),
+        DType::Float32 => Scalar::Float32(parse_float(lexer, dtype)?),
+        DType::Float64 => Scalar::Float64(parse_float(lexer, dtype)?),
+        DType::Complex64 => {
+            let (re, im) = parse_complex(lexer, dtype)?;
+            Scalar::Complex64(re, im)
+        }
+        DType::Complex128 => {
+            let (re, im) = parse_complex(lexer, dtype)?;
+            Scalar::Complex128(re, im)
+        }
+        DType::String => {
+            let token = lexer.expect(TokenKind::Text, "a text in double quotes")?;
+            Scalar::String(lexer.bytes(token).unwrap_or_default().into_owned().into())
+        }
+    })
+}
+
+fn parse_bool(lexer: &mut Lexer<'_>) -> Result<bool, TextError> {
+    let token = lexer.peek()?;
+    let value = match lexer.text(token) {
+        "true" | "True" => true,
+        "false" | "False" => false,
+        _ => return Err(lexer.unexpected(token, "`true` or `false`").into()),
+    };
+    lexer.advance()?;
+    Ok(value)
+}
+
+fn parse_integer<T: FromStr>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<T, TextError> {
+    let (sign, token) = parse_signed(lexer, "an integer")?;
+    let text = format!("{sign}{}", lexer.text(token));
+    text.parse().map_err(|_| constant_error(lexer, token, dtype, text))
+}
+
+fn parse_float<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<F, TextError> {
+    let (sign, token) = parse_signed(lexer, "a number, `inf`, `nan` or the bits of one: `0x…`")?;
+    let text = lexer.text(token);
+    let value = match text.strip_prefix("0x") {
+        // What is longer than the format is none of its values.
+        Some(digits) if sign.is_empty() && digits.len() == F::HEX_DIGITS => {
+            u64::from_str_radix(digits, 16).ok().and_then(F::of_bits)
+        }
+        Some(_) => None,
+        None if text == "nan" => F::of_bits(F::NAN_BITS).filter(|_| sign.is_empty()),
+        None => F::read(text).map(|value| if sign.is_empty() { value } else { value.negated() }),
+    };
+    // A decimal that rounds to infinity is out of range.
+    let value = value.filter(|value| text == "inf" || text.starts_with("0x") || !value.wide().is_infinite());
+    value.ok_or_else(|| constant_error(lexer, token, dtype, format!("{sign}{text}")))
+}
+
+fn parse_complex<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<(F, F), TextError> {
+    lexer.expect(TokenKind::Symbol('('), "`(`, the real and the imaginary part")?;
+    let re = parse_float(lexer, dtype)?;
+    lexer.expect(TokenKind::Symbol(','), "`,` and the imaginary part")?;
+    let im = parse_float(lexer, dtype)?;
+    lexer.expect(TokenKind::Symbol(')'), "`)`")?;
+    Ok((re, im))
+}
+
+/// A number, or a word in its place, after a sign.
+fn parse_signed(lexer: &mut Lexer<'_>, expected: &'static str) -> Result<(&'static str, Token), TextError> {
+    let sign = if lexer.eat(TokenKind::Symbol('-'))? { "-" } else { "" };
+    let token = lexer.peek()?;
+    let fits = token.kind == TokenKind::Number || matches!(lexer.text(token), "inf" | "nan");
+    if !fits {
+        return Err(lexer.unexpected(token, expected).into());
+    }
+    Ok((sign, lexer.advance()?))
+}
+
+fn constant_error(lexer: &Lexer<'_>, token: Token, dtype: DType, mut found: String) -> TextError {
+    const SHOWN: usize = 40;
+    if found.chars().count() > SHOWN {
+        found = found.chars().take(SHOWN).chain("...".chars()).collect();
+    }
+    TextError::new(lexer.source(), token.span, TextProblem::Constant { dtype, found })
+}

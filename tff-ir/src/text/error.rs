@@ -1,0 +1,116 @@
+//! What can be wrong with a computation as text.
+
+use crate::path::Name;
+use crate::{ArrayError, BuildError, CompDecodeError};
+use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
+use tff_types::{DType, TemplateError, Type};
+
+/// Why a text is no computation: the first thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{position}: {problem}")]
+pub struct TextError {
+    /// The part of the text.
+    pub span: Span,
+    /// Where that part starts.
+    pub position: Position,
+    /// What is wrong with it.
+    pub problem: TextProblem,
+}
+
+impl TextError {
+    pub(super) fn new(source: &str, span: Span, problem: impl Into<TextProblem>) -> Self {
+        Self { span, position: Position::of(source, span.start), problem: problem.into() }
+    }
+}
+
+impl From<SyntaxError> for TextError {
+    fn from(error: SyntaxError) -> Self {
+        Self { span: error.span, position: error.position, problem: error.problem.into() }
+    }
+}
+
+/// What can be wrong with a part of a text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextProblem {
+    /// Something else belongs there.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxProblem),
+    /// The text nests too many computations.
+    #[error("the text nests more than {} levels", super::MAX_LEVELS)]
+    TooDeep,
+    /// Nothing binds the name, and it says nothing about its type.
+    #[error("nothing binds the name `{}`; a free name needs a type: `x:int32`", Name(.0))]
+    UnknownName(String),
+    /// It does not follow of which type the parameter is.
+    #[error("the type of the parameter `{}` does not follow; write it: `(x:int32 -> x)`", Name(.0))]
+    ParameterNeedsType(String),
+    /// It does not follow of which type the intrinsic is.
+    #[error("the type of the intrinsic does not follow; write it: `%{}:type`", Name(.0))]
+    IntrinsicNeedsType(String),
+    /// The argument does not suit the intrinsic.
+    #[error("the argument does not suit {uri}: {}", crate::diag::FirstLine(error))]
+    Intrinsic {
+        /// What identifies the intrinsic.
+        uri: String,
+        /// What is wrong.
+        error: Box<TemplateError>,
+    },
+    /// Nothing says what the label stands for.
+    #[error("nothing defines `{kind}#{label}`")]
+    UnknownLabel {
+        /// `comp` or `data`.
+        kind: &'static str,
+        /// The label.
+        label: String,
+    },
+    /// Two definitions have the same label.
+    #[error("`{0}` is defined twice")]
+    DefinedTwice(String),
+    /// What a label stands for is not in base64.
+    #[error("expected base64, found {0}")]
+    Base64(String),
+    /// What a label stands for has another hash.
+    #[error("the label `{0}` is the hash of something else")]
+    OtherBody(String),
+    /// What a label stands for is no message of its kind.
+    #[error("what `{kind}#{label}` stands for is malformed: {error}")]
+    MalformedBody {
+        /// `comp` or `data`.
+        kind: &'static str,
+        /// The label.
+        label: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// What a label stands for is no computation.
+    #[error("what `comp#{label}` stands for is no computation: at {error}")]
+    BadBody {
+        /// The label.
+        label: String,
+        /// What is wrong with it.
+        error: Box<CompDecodeError>,
+    },
+    /// A constant is not of the dtype that it should be of.
+    #[error("expected a constant of {dtype}, found `{found}`")]
+    Constant {
+        /// The dtype.
+        dtype: DType,
+        /// What is written.
+        found: String,
+    },
+    /// A literal is of a type whose shape is not known.
+    #[error("expected the type of an array with known dimensions, found {}", crate::diag::Shown(.0))]
+    LiteralShape(Type),
+    /// The elements of a literal are not as many as its type says.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// An index is too large.
+    #[error("expected an index, found `{0}`")]
+    Index(String),
+    /// A text that must be Unicode is not.
+    #[error("expected Unicode text")]
+    NotUnicode,
+    /// The parts of a computation do not fit together.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}

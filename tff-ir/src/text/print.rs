@@ -1,0 +1,281 @@
+//! From computations to text that is read as the same computation.
+
+use super::bodies::{Bodies, BodyKind};
+use super::{MAX_LEVELS, constant, infer};
+use crate::visit::with_stack;
+use crate::{Call, Comp, CompEncodeError, CompKind, DataContent, IntrinsicDef, Scope};
+use bytes::Bytes;
+use prost::Message;
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use tff_proto::google::protobuf::Any;
+use tff_types::syntax::Name;
+use tff_types::{StructType, Type, TypeKind};
+
+/// How the text is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Each local of a block, and each element of a struct that is long, on a line of its own.
+    #[default]
+    Lines,
+    /// Everything on one line.
+    OneLine,
+}
+
+/// What is printed how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PrintOptions {
+    /// How the text is laid out.
+    pub layout: Layout,
+    /// Whether graphs, modules and data are left to [`Printed::bodies`] instead of being part of
+    /// the text.
+    pub bodies_aside: bool,
+}
+
+/// A printed computation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// The text.
+    pub text: String,
+    /// What its labels stand for, where it does not say so itself.
+    pub bodies: Bodies,
+}
+
+/// Why a computation has no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrintError {
+    /// It nests deeper than the parser reads.
+    #[error("the computation nests {levels} levels, the text form has at most {MAX_LEVELS}")]
+    TooDeep {
+        /// How many levels it nests.
+        levels: u32,
+    },
+    /// A graph or module cannot be encoded.
+    #[error("a graph or module cannot be encoded: at {0}")]
+    Encode(#[from] CompEncodeError),
+}
+
+/// The text form of a computation.
+///
+/// # Errors
+/// [`PrintError`].
+pub fn print(comp: &Comp, options: &PrintOptions) -> Result<Printed, PrintError> {
+    let levels = comp.height();
+    if usize::try_from(levels).map_or(true, |levels| levels > MAX_LEVELS) {
+        return Err(PrintError::TooDeep { levels });
+    }
+    let mut bodies = Bodies::new();
+    let labels = label_bodies(comp, &mut bodies)?;
+    let lines = options.layout == Layout::Lines;
+    let widths = if lines { widths(comp) } else { HashMap::new() };
+    let mut text = String::new();
+    if !options.bodies_aside {
+        // Writing to a string cannot fail.
+        let _ = bodies.print(lines, &mut text);
+        bodies = Bodies::new();
+    }
+    let mut printer =
+        Printer { out: &mut text, labels: &labels, widths: &widths, scope: Scope::new(), lines, indent: 0 };
+    let _ = printer.comp(comp);
+    if lines {
+        text.push('\n');
+    }
+    Ok(Printed { text, bodies })
+}
+
+/// The labels of graphs, modules and data, by the address of the node.
+fn label_bodies(comp: &Comp, bodies: &mut Bodies) -> Result<HashMap<usize, Arc<str>>, PrintError> {
+    let (mut comps, mut data) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for node in comp.preorder() {
+        match node.kind() {
+            CompKind::CompiledComputation(_) => {
+                comps.0.push(node.address());
+                comps.1.push(Bytes::from(node.to_proto()?.encode_to_vec()));
+            }
+            CompKind::Data(it) => {
+                if let DataContent::Any(any) = &it.content {
+                    let any = Any { type_url: any.type_url.as_ref().to_owned(), value: any.value.clone() };
+                    data.0.push(node.address());
+                    data.1.push(Bytes::from(any.encode_to_vec()));
+                }
+            }
+            _ => {}
+        }
+    }
+    let comp_labels = bodies.label_all(BodyKind::Comp, &comps.1);
+    let data_labels = bodies.label_all(BodyKind::Data, &data.1);
+    Ok(comps.0.into_iter().zip(comp_labels).chain(data.0.into_iter().zip(data_labels)).collect())
+}
+
+/// The width from which a struct is printed on several lines.
+const WIDE: usize = 80;
+
+/// About how wide each struct would be on one line, by address; a block has no place on one.
+fn widths(comp: &Comp) -> HashMap<usize, usize> {
+    let mut widths: HashMap<usize, usize> = HashMap::new();
+    for node in comp.postorder() {
+        let below = node.children().map(|child| widths.get(&child.address()).copied().unwrap_or(WIDE));
+        let below = below.fold(0, usize::saturating_add);
+        let own = match node.kind() {
+            CompKind::Reference(reference) => reference.name.len(),
+            CompKind::Struct(structure) => {
+                structure.elements.iter().map(|it| 2 + it.name.as_ref().map_or(0, |name| name.len() + 1)).sum()
+            }
+            CompKind::Lambda(lambda) => {
+                6 + lambda.parameter.as_ref().map_or(0, |it| it.name.len() + it.ty.quoted().to_string().len() + 1)
+            }
+            CompKind::Block(_) => WIDE,
+            CompKind::Intrinsic(intrinsic) => intrinsic.uri.len() + 1,
+            CompKind::Literal(literal) => 8 + 4 * literal.array.len(),
+            CompKind::Data(_) | CompKind::CompiledComputation(_) => 21,
+            CompKind::Selection(_) | CompKind::Call(_) | CompKind::Placement(_) => 4,
+        };
+        widths.insert(node.address(), below.saturating_add(own));
+    }
+    widths
+}
+
+struct Printer<'a> {
+    out: &'a mut String,
+    labels: &'a HashMap<usize, Arc<str>>,
+    widths: &'a HashMap<usize, usize>,
+    /// The types of the names in scope.
+    scope: Scope<Type>,
+    lines: bool,
+    indent: usize,
+}
+
+impl<'a> Printer<'a> {
+    fn comp(&mut self, comp: &Comp) -> fmt::Result {
+        with_stack(|| match comp.kind() {
+            CompKind::Reference(reference) => {
+                write!(self.out, "{}", Name(&reference.name))?;
+                let follows = self.scope.get(&reference.name).is_some_and(|bound| is_same(bound, comp.ty()));
+                if follows { Ok(()) } else { write!(self.out, ":{}", comp.ty().quoted()) }
+            }
+            CompKind::Selection(selection) => {
+                self.comp(&selection.source)?;
+                let elements = selection.source.ty().as_struct().map(StructType::elements);
+                let element = elements.and_then(|elements| elements.get(selection.index));
+                match element.and_then(|element| element.name.as_ref()) {
+                    Some(name) => write!(self.out, ".{}", Name(name)),
+                    None => write!(self.out, "[{}]", selection.index),
+                }
+            }
+            CompKind::Struct(structure) => {
+                let breaks = self.lines && self.widths.get(&comp.address()).is_some_and(|&width| width > WIDE);
+                self.out.push('<');
+                self.list(structure.elements.iter().map(|it| (it.name.as_ref(), &it.value)), breaks, false)?;
+                self.out.push('>');
+                Ok(())
+            }
+            CompKind::Call(call) => {
+                match call.function.as_intrinsic() {
+                    Some(intrinsic) if type_follows(call) => write!(self.out, "%{}", Name(&intrinsic.uri))?,
+                    _ => self.comp(&call.function)?,
+                }
+                self.out.push('(');
+                call.argument.iter().try_for_each(|argument| self.comp(argument))?;
+                self.out.push(')');
+                Ok(())
+            }
+            CompKind::Lambda(lambda) => {
+                self.out.push('(');
+                if let Some(parameter) = &lambda.parameter {
+                    write!(self.out, "{}:{}", Name(&parameter.name), parameter.ty.quoted())?;
+                    self.scope.bind(parameter.name.clone(), parameter.ty.clone());
+                }
+                self.out.push_str(" -> ");
+                self.comp(&lambda.result)?;
+                if let Some(parameter) = &lambda.parameter {
+                    self.scope.unbind(&parameter.name);
+                }
+                self.out.push(')');
+                Ok(())
+            }
+            CompKind::Block(block) => {
+                let breaks = self.lines && !block.locals.is_empty();
+                self.out.push_str(if breaks { "(let" } else { "(let " });
+                self.list(block.locals.iter().map(|it| (Some(&it.name), &it.value)), breaks, true)?;
+                self.out.push_str(" in ");
+                self.comp(&block.result)?;
+                self.out.push(')');
+                for local in block.locals.iter() {
+                    self.scope.unbind(&local.name);
+                }
+                Ok(())
+            }
+            CompKind::Intrinsic(intrinsic) => write!(self.out, "%{}:{}", Name(&intrinsic.uri), comp.ty().quoted()),
+            CompKind::Data(data) => {
+                if let DataContent::Uri(uri) = &data.content {
+                    self.out.push_str("data ");
+                    constant::print_text(uri.as_bytes(), self.out)?;
+                } else {
+                    write!(self.out, "data#{}", self.label(comp))?;
+                }
+                write!(self.out, ":{}", comp.ty().quoted())
+            }
+            CompKind::Placement(placement) => write!(self.out, "@{placement}"),
+            CompKind::Literal(literal) => {
+                let ty = literal.array.ty();
+                write!(self.out, "lit {ty} ")?;
+                constant::print(&literal.array, self.out)?;
+                if &ty == comp.ty() { Ok(()) } else { write!(self.out, " as {}", comp.ty().quoted()) }
+            }
+            CompKind::CompiledComputation(_) => write!(self.out, "comp#{}", self.label(comp)),
+        })
+    }
+
+    fn label(&self, comp: &Comp) -> &'a str {
+        self.labels.get(&comp.address()).map_or("", |label| label)
+    }
+
+    /// Parts between commas, perhaps on lines of their own; those of a block come into scope.
+    fn list<'c>(
+        &mut self,
+        items: impl Iterator<Item = (Option<&'c Arc<str>>, &'c Comp)>,
+        breaks: bool,
+        binds: bool,
+    ) -> fmt::Result {
+        self.indent += 2;
+        for (index, (name, comp)) in items.enumerate() {
+            self.out.push_str(if index == 0 { "" } else { "," });
+            self.line_break(breaks);
+            if let Some(name) = name {
+                write!(self.out, "{}=", Name(name))?;
+            }
+            self.comp(comp)?;
+            if let Some(name) = name.filter(|_| binds) {
+                self.scope.bind(name.clone(), comp.ty().clone());
+            }
+        }
+        self.indent -= 2;
+        self.line_break(breaks);
+        Ok(())
+    }
+
+    fn line_break(&mut self, breaks: bool) {
+        if breaks {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n(' ', self.indent));
+        }
+    }
+}
+
+/// Whether the type of a called intrinsic is what the parser finds from the argument.
+fn type_follows(call: &Call) -> bool {
+    let intrinsic = call.function.as_intrinsic().and_then(|intrinsic| IntrinsicDef::find(&intrinsic.uri));
+    let Some((intrinsic, argument)) = intrinsic.zip(call.argument.as_ref()) else { return false };
+    infer::instance(intrinsic, argument.ty()).is_ok_and(|ty| is_same(&ty, call.function.ty()))
+}
+
+/// Whether the types are the same, the labels of placement types included.
+fn is_same(left: &Type, right: &Type) -> bool {
+    let has_label = |ty: &Type| {
+        ty.contains(|part| matches!(part.kind(), TypeKind::Placement(placement) if placement.instance_label.is_some()))
+    };
+    left.ptr_eq(right)
+        || (left == right
+            && ((!has_label(left) && !has_label(right)) || left.quoted().to_string() == right.quoted().to_string()))
+}
