@@ -1,1 +1,6 @@
-//! Placeholder for the crate's documentation.
+//! The compiler of federated computations.
+//!
+//! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold, without
+//! TensorFlow.
+
+pub mod graph;
