@@ -5,8 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost::Message;
 use serde_json::Value as Json;
-use tff_compiler::pass::{Pass, run_pass};
-use tff_compiler::passes;
+use tff_compiler::{Options, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
 
@@ -28,10 +27,13 @@ fn check(file: &str, least: usize) {
             continue;
         };
         cases += 1;
-        let passes: [&dyn Pass; 2] = [&passes::ToCallDominant, &passes::RemoveUnusedBlockLocals];
-        let found = passes.iter().try_fold(comp, |comp, pass| run_pass(*pass, &comp).map(|it| it.comp)).unwrap();
+        let found = call_dominant(&comp, &Options::default()).unwrap().comp;
         if !found.is_alpha_equivalent_to(&expected) {
             problems.push(format!("{}:\nexpected {expected}\n   found {found}", record["name"]));
+        }
+        let native = compile_to_native(&comp, &Options::default()).unwrap().comp;
+        if native.ty() != self::comp(&record, "native_proto").unwrap().ty() {
+            problems.push(format!("{}: expected {}, found {}", record["name"], expected.ty(), native.ty()));
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
