@@ -46,3 +46,4 @@ pub use transform::{
     transform_preorder,
 };
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
+pub use visit::with_stack;
