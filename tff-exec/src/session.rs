@@ -1,6 +1,6 @@
 //! A session: values under numbers, made step by step, for one number of clients.
 
-use crate::eval::{Context, Frame, Function, compile};
+use crate::eval::{Compilation, Context, Frame, Function};
 use crate::executor::Runtime;
 use crate::lazy::{Lazy, Outcome};
 use crate::untyped::{self, Dialect};
@@ -92,8 +92,8 @@ impl Session {
         let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
             .map_err(|error| ExecError::Decode(error.to_string()))
-            .and_then(|comp| compile(&comp));
-        let (code, frame_size) = match compiled {
+            .and_then(|comp| self.executor.runtime().load(&comp));
+        let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,
             // What stands for itself is wrong only for whoever uses it.
             Err(error) if is_leaf(kind) => {
