@@ -2,7 +2,7 @@
 
 # Features that build without any native library; whoever adds one lists it here.
 FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary,tff-exec/service
-FUZZ_TARGETS := computation_decode type_decode
+FUZZ_TARGETS := computation_decode computation_random computation_text type_decode type_text
 FUZZ_SECONDS := 60
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -13,11 +13,11 @@ DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
 .PHONY: demo test lint unit doc smoke deny bench fuzz native
 .NOTPARALLEL:
 
-# Trains and evaluates a model on handwritten digits that are spread over 20 clients.
+# Trains and evaluates a model on handwritten digits that are spread over 20 clients; draws the metrics to target/digits.svg.
 demo:
 	scripts/native.sh tensorflow
 	cargo build --locked --release -p tff-cli
-	$(TARGET)/release/tff simulate examples/digits/digits.toml
+	$(TARGET)/release/tff simulate examples/digits/digits.toml --plot $(TARGET)/digits.svg
 
 # All checks.
 test: lint unit doc smoke deny

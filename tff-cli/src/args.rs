@@ -7,16 +7,20 @@ use clap::Parser;
 const EXAMPLES: &str = "\
 Examples:
   tff type next.pb
-  tff print next.pb | head
+  tff print next.pb > next.tff
+  tff parse next.tff -o next.pb
+  tff check next.tff
+  tff fmt next.tff
   tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
   tff simulate examples/digits/digits.toml
 
-A FILE of `-` is read from stdin. Exit codes: 0 success, 1 bad input or failed run, 2 wrong usage.";
+A FILE of `-` is read from stdin. A name that ends in neither .pb nor .tff leaves it to the content.
+Exit codes: 0 success, 1 bad input, failed run or problems found, 2 wrong usage.";
 
-/// Inspects, runs and simulates federated computations.
+/// Inspects, checks, converts, runs and simulates federated computations.
 ///
-/// A computation is what TensorFlow Federated serializes: a message
-/// `tensorflow_federated.v0.Computation` in a file.
+/// A computation is what TensorFlow Federated serializes, a message
+/// `tensorflow_federated.v0.Computation` in a file .pb, or its text form in a file .tff.
 #[derive(Debug, Parser)]
 #[command(name = "tff", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Args {

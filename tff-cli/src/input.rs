@@ -1,4 +1,4 @@
-//! What is read: bytes of files and of stdin, computations and values.
+//! What is read: bytes of files and of stdin, and values.
 
 use crate::json;
 use anyhow::{Context, Result, bail};
@@ -8,7 +8,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tff_exec::Value;
-use tff_ir::Comp;
 use tff_proto::{Limits, v0 as pb};
 use tff_types::Type;
 
@@ -37,7 +36,16 @@ impl Source {
         }
     }
 
-    fn read(&self) -> Result<Bytes> {
+    /// What its name ends in, if it has a name and that has an end.
+    pub(crate) fn extension(&self) -> Option<&str> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => path.extension()?.to_str(),
+        }
+    }
+
+    /// Everything that is in it.
+    pub(crate) fn read(&self) -> Result<Bytes> {
         match self {
             Self::Stdin => read_limited(io::stdin().lock()),
             Self::File(path) => File::open(path).map_err(Into::into).and_then(read_limited),
@@ -54,19 +62,6 @@ fn read_limited(reader: impl Read) -> Result<Bytes> {
         bail!("more than {limit} bytes");
     }
     Ok(bytes.into())
-}
-
-/// Reads a serialized computation.
-pub(crate) fn computation(source: &Source) -> Result<Comp> {
-    source.read().and_then(|bytes| decode_computation(&bytes)).with_context(|| source.name())
-}
-
-fn decode_computation(bytes: &Bytes) -> Result<Comp> {
-    if bytes.is_empty() {
-        bail!("expected a computation, found nothing");
-    }
-    let proto: pb::Computation = tff_proto::decode(bytes, &Limits::default())?;
-    Ok(Comp::from_proto(&proto)?)
 }
 
 /// Where an argument comes from.
@@ -125,8 +120,6 @@ impl ArgumentSource {
             }
             Self::Stdin => {
                 let bytes = Source::Stdin.read()?;
-                // No encoded value is JSON: the one starts with a tag and a length and goes on
-                // with control characters, which the other has only as white space.
                 match json::parse(&bytes) {
                     Ok(json) => Ok(json::read(&json, ty)?),
                     Err(error) if looks_like_text(&bytes) => Err(error),
@@ -149,8 +142,9 @@ fn decode_value(bytes: &Bytes, ty: &Type) -> Result<Value> {
     Ok(tff_exec::value_from_proto(&proto, ty)?)
 }
 
-/// Whether bytes that are no JSON were meant to be.
-fn looks_like_text(bytes: &[u8]) -> bool {
+/// Whether bytes that may be a message are text instead. No message is: it starts with a tag and a
+/// length and goes on with control characters, which text has only as white space.
+pub(crate) fn looks_like_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty() && !text.chars().any(is_binary))
 }
 

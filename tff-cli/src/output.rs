@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 use std::path::Path;
 
 /// The most characters of an error that are shown.
@@ -23,8 +23,17 @@ impl std::error::Error for ClosedPipe {}
 
 /// Prints a line to stdout, at once.
 pub(crate) fn line(text: impl fmt::Display) -> Result<()> {
+    to_stdout(|stdout| writeln!(stdout, "{text}"))
+}
+
+/// Prints to stdout as it is.
+pub(crate) fn bytes(content: &[u8]) -> Result<()> {
+    to_stdout(|stdout| stdout.write_all(content))
+}
+
+fn to_stdout(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedPipe.into()),
         Err(error) => Err(error).context("stdout"),
@@ -59,7 +68,7 @@ pub(crate) fn report(error: &anyhow::Error) {
 
 /// The error and its causes in one line that is safe to show on a terminal, whatever names and
 /// texts of the input it repeats.
-fn one_line(error: &anyhow::Error) -> String {
+pub(crate) fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
         let text = flatten(&cause.to_string());
@@ -79,7 +88,8 @@ fn one_line(error: &anyhow::Error) -> String {
     line
 }
 
-fn flatten(text: &str) -> String {
+/// The text in one line without control characters.
+pub(crate) fn flatten(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.join("; ").chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }

@@ -1,12 +1,13 @@
 //! The progress of rounds: a bar on stderr, where that is a terminal.
 
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 /// A bar that shows how many rounds are done and how many are done in a second.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
@@ -18,8 +19,12 @@ impl Progress {
             return Self(bar);
         }
         // A template that does not parse leaves the default one.
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} round {pos}/{len} {per_sec} {eta} left") {
-            bar.set_style(style);
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} round {pos}/{len}, {rate}, {eta} left") {
+            let rate = |state: &ProgressState, out: &mut dyn Write| {
+                // What cannot be written is not shown.
+                let _ = write!(out, "{:.2} rounds/s", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate));
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
@@ -31,9 +36,11 @@ impl Progress {
         self.0.inc(1);
         result
     }
+}
 
-    /// Takes the bar away.
-    pub(crate) fn finish(&self) {
+/// Takes the bar away, also where a round fails.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }

@@ -80,8 +80,13 @@ fn tensorflow_dir() -> std::ffi::OsString {
 fn type_and_print() {
     let folder = Folder::with(&["temp_above", "fed_map"]);
     insta::assert_snapshot!(folder.run(&["type", "temp_above.pb"]), @"(<x={float32}@CLIENTS,t=float32@SERVER> -> float32@SERVER)");
-    insta::assert_snapshot!(folder.run(&["print", "fed_map.pb"]), @"(<lambda>_arg -> (let _var1=federated_map(<comp#f62957f4,<lambda>_arg>) in _var1))");
-    assert_eq!(folder.run(&["print", "fed_map.pb", "--form", "compact"]), folder.run(&["print", "fed_map.pb"]));
+    insta::assert_snapshot!(folder.run(&["print", "fed_map.pb", "--form", "compact"]), @"(<lambda>_arg -> (let _var1=federated_map(<comp#f62957f4,<lambda>_arg>) in _var1))");
+    insta::assert_snapshot!(folder.run(&["print", "fed_map.pb", "--bodies", "labels"]), @r"
+    (`<lambda>_arg`:{int32}@CLIENTS -> (let
+      _var1=%federated_map(<comp#bbe2f4fdabfe8de4,`<lambda>_arg`>)
+     in _var1))
+    ");
+    assert_eq!(folder.run(&["print", "fed_map.pb", "--form", "text"]), folder.run(&["print", "fed_map.pb"]));
     let bytes = std::fs::read(folder.0.path().join("fed_map.pb")).unwrap();
     insta::assert_snapshot!(folder.run_with(&["type", "-"], &bytes), @"({int32}@CLIENTS -> {int32}@CLIENTS)");
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tff_types::{Bindings, DType, Label, Placement, Shape, Type, TypeKind};
 
 /// How many levels a computation has at most.
-const LEVELS: u32 = 6;
+const LEVELS: u32 = 5;
 
 const NAMES: [&str; 16] = [
     "x",
@@ -276,7 +276,7 @@ impl Generator<'_, '_> {
     }
 
     fn structure(&mut self, below: u32) -> Result<Comp> {
-        let len = self.u.int_in_range(0..=4u32)?;
+        let len = self.u.int_in_range(0..=3u32)?;
         let mut elements: Vec<(Option<Arc<str>>, Comp)> = Vec::new();
         for _ in 0..len {
             let name = if self.u.arbitrary()? { Some(self.name()?) } else { None };

@@ -1,7 +1,8 @@
 //! Checked constructors: what one node requires of its parts, and the type it has.
 
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::{FirstLine, Shown};
+use crate::diag::{FirstLine, OneLine, Shown};
+use crate::path::Name;
 use crate::{
     Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, IntrinsicDef,
     StructElement,
@@ -55,7 +56,7 @@ pub enum BuildError {
         len: usize,
     },
     /// The struct has no element of this name.
-    #[error("no element `{name}` in a struct of type {}", Shown(found))]
+    #[error("no element `{}` in a struct of type {}", Name(name), Shown(found))]
     NoSuchElement {
         /// The name asked for.
         name: String,
@@ -86,7 +87,7 @@ pub enum BuildError {
     #[error(transparent)]
     Compiled(Box<CompiledProblem>),
     /// The type of a node cannot be built.
-    #[error(transparent)]
+    #[error("{}", OneLine(.0))]
     Type(#[from] TypeError),
 }
 

@@ -25,6 +25,18 @@ impl<T: fmt::Display> fmt::Display for FirstLine<'_, T> {
     }
 }
 
+/// What repeats what someone sent: on one line, cut off where it is long.
+pub(crate) struct OneLine<'a, T>(pub(crate) &'a T);
+
+impl<T: fmt::Display> fmt::Display for OneLine<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cut = Cut { text: String::new(), left: 400 };
+        let whole = write!(cut, "{}", self.0).is_ok();
+        f.write_str(&cut.text)?;
+        if whole { Ok(()) } else { f.write_str("...") }
+    }
+}
+
 /// Takes a limited number of characters and then refuses, so that nothing more is printed.
 struct Cut {
     text: String,

@@ -47,3 +47,7 @@ pub use transform::{
 };
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
 pub use visit::with_stack;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

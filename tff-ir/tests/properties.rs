@@ -25,7 +25,7 @@ fn random(run: u64, words: usize) -> Vec<u8> {
 /// Runs a check on random computations.
 fn check(runs: u64, mut check: impl FnMut(&Comp, &mut Unstructured<'_>)) {
     for run in 0..runs {
-        let bytes = random(run, 400);
+        let bytes = random(run, 250);
         let mut u = Unstructured::new(&bytes);
         let comp = Comp::arbitrary(&mut u).expect("a computation");
         check(&comp, &mut u);
@@ -41,7 +41,6 @@ fn text_and_wire_round_trip() {
         let decoded = Comp::from_proto(&proto).unwrap_or_else(|error| panic!("{comp:?}\n{error}"));
         assert_eq!(&decoded, comp);
         assert_eq!(decoded.to_proto().expect("not too deep").encode_to_vec(), bytes);
-        assert_eq!(&Comp::from_proto_lenient(&proto).expect("a computation"), comp);
 
         for (layout, bodies_aside) in [(Layout::OneLine, false), (Layout::Lines, false), (Layout::Lines, true)] {
             let options = PrintOptions { layout, bodies_aside };
@@ -50,7 +49,9 @@ fn text_and_wire_round_trip() {
             let environment = Environment { bodies, ..Environment::default() };
             let parsed = parse(&printed.text, &environment).unwrap_or_else(|error| panic!("{error}\n{}", printed.text));
             assert_eq!(&parsed.comp, comp, "{}", printed.text);
-            assert_eq!(parsed.comp.to_proto().expect("not too deep").encode_to_vec(), bytes, "{}", printed.text);
+            if layout == Layout::OneLine {
+                assert_eq!(parsed.comp.to_proto().expect("not too deep").encode_to_vec(), bytes, "{}", printed.text);
+            }
             assert_eq!(print(&parsed.comp, &options).expect("text"), printed);
         }
         kinds.extend(comp.preorder().map(Comp::kind_name));
@@ -184,6 +185,7 @@ fn damaged_messages_are_refused_or_read_the_same_again() {
 fn types_left_out_are_no_obstacle() {
     check(2_000, |comp, u| {
         let mut proto = comp.to_proto().expect("not too deep");
+        assert_eq!(&Comp::from_proto_lenient(&proto).expect("a computation"), comp);
         leave_out_types(&mut proto, u);
         let lenient = Comp::from_proto_lenient(&proto).unwrap_or_else(|error| panic!("{comp:?}\n{error}"));
         assert_eq!(lenient.preorder().count(), comp.preorder().count());

@@ -1,33 +1,45 @@
 //! The commands, one a file.
 
+mod check;
+mod fmt;
+mod parse;
 mod print;
 mod run;
 mod simulate;
 mod r#type;
 
+use crate::executor::{CompilationArgs, executor};
 use crate::log::LogArgs;
-use crate::native;
 use anyhow::Result;
 use clap::Subcommand;
-use tff_exec::{Executor, Options};
+use std::process::ExitCode;
+use tff_exec::Executor;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Type(r#type::Args),
     Print(print::Args),
+    Parse(parse::Args),
+    Check(check::Args),
+    Fmt(fmt::Args),
     Run(run::Args),
     Simulate(simulate::Args),
 }
 
 impl Command {
-    pub(crate) fn run(self, log: &LogArgs) -> Result<()> {
+    /// Runs the command. It fails without an error where what it found is its result.
+    pub(crate) fn run(self, log: &LogArgs) -> Result<ExitCode> {
         match self {
             Self::Type(args) => args.run(),
             Self::Print(args) => args.run(),
+            Self::Parse(args) => args.run(),
+            Self::Check(args) => return args.run(),
+            Self::Fmt(args) => return args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -38,13 +50,12 @@ struct ExecutorArgs {
     /// How many threads run the clients; by default one a core.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
+    #[command(flatten)]
+    compilation: CompilationArgs,
 }
 
 impl ExecutorArgs {
     fn executor(&self) -> Executor {
-        let mut options = Options::default();
-        options.threads = self.threads.map(Into::into);
-        options.library_dir = native::tensorflow_dir();
-        Executor::new(options)
+        executor(self.threads.map(Into::into), &self.compilation)
     }
 }

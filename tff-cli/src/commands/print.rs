@@ -1,45 +1,95 @@
 //! `tff print`: a computation in one of its written forms.
 
-use crate::input::{self, Source};
-use crate::output;
-use anyhow::Result;
-use clap::ValueEnum;
+use crate::input::Source;
+use crate::{computation, output};
+use anyhow::{Context, Result};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
 use tff_ir::Comp;
+use tff_ir::text::{self, PrintOptions};
 
 const EXAMPLES: &str = "\
 Examples:
-  tff print next.pb
-  tff print --form compact next.pb | head -c 1000";
+  tff print next.pb > next.tff                           all of it, to be read again
+  tff print next.pb --bodies next.bodies > next.tff      the same, in two files
+  tff print next.pb --bodies labels                      without graphs, for the eye
+  tff print next.pb --form formatted                     as the reference implementation prints it";
 
 /// Prints a computation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A serialized computation; `-` for stdin.
+    /// A computation, .pb or .tff; `-` for stdin.
     file: Source,
     /// How it is written.
     #[arg(long, value_enum, default_value_t)]
     form: Form,
+    /// Where the text form has graphs, modules and data: `inline`, `labels` for nowhere, or a file
+    /// for their definitions, which is found if it is NAME.bodies beside NAME.tff.
+    #[arg(long, value_name = "WHERE")]
+    bodies: Option<Where>,
 }
 
 /// A written form of computations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// On one line, without the types.
+    /// Lossless, as GRAMMAR.md describes it: what `tff parse` reads.
     #[default]
+    Text,
+    /// On one line, without the types.
     Compact,
+    /// As compact, on several lines.
+    Formatted,
+    /// A drawing of the tree, for small computations.
+    Structural,
 }
 
-impl Form {
-    fn print(self, comp: &Comp) -> Result<()> {
-        match self {
-            Self::Compact => output::line(comp),
-        }
+/// Where encoded graphs, modules and data are printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Where {
+    #[default]
+    Inline,
+    Nowhere,
+    File(PathBuf),
+}
+
+impl FromStr for Where {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "inline" => Self::Inline,
+            "labels" => Self::Nowhere,
+            path => Self::File(path.into()),
+        })
     }
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
-        self.form.print(&input::computation(&self.file)?)
+        if self.bodies.is_some() && self.form != Form::Text {
+            let message = "--bodies is for --form text";
+            crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        let comp = computation::read(&self.file)?;
+        match self.form {
+            Form::Text => self.print_text(&comp),
+            Form::Compact => output::line(comp),
+            Form::Formatted => output::line(comp.formatted()),
+            Form::Structural => output::line(comp.structural()),
+        }
+    }
+
+    fn print_text(self, comp: &Comp) -> Result<()> {
+        let bodies = self.bodies.unwrap_or_default();
+        let options = PrintOptions { bodies_aside: bodies != Where::Inline, ..PrintOptions::default() };
+        let printed = text::print(comp, &options).with_context(|| self.file.name())?;
+        if let Where::File(path) = bodies {
+            output::file(&path, printed.bodies.to_string().as_bytes())?;
+        }
+        output::bytes(printed.text.as_bytes())
     }
 }

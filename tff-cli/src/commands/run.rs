@@ -1,7 +1,8 @@
 //! `tff run`: runs a computation on an argument.
 
 use super::ExecutorArgs;
-use crate::input::{self, ArgumentSource, Source};
+use crate::computation;
+use crate::input::{ArgumentSource, Source};
 use crate::members::Members;
 use crate::{json, output, render};
 use anyhow::{Context, Result, bail};
@@ -42,7 +43,7 @@ sequence of more than 20, the ends are shown.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{JSON}"))]
 pub(crate) struct Args {
-    /// A serialized computation; `-` for stdin.
+    /// A computation, .pb or .tff; `-` for stdin.
     file: Source,
     /// The argument: a file .pb (a serialized Value) or .json, JSON text, or `-` for stdin.
     ///
@@ -69,7 +70,7 @@ impl Args {
             let message = "FILE and --arg cannot both be read from stdin";
             crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
-        let comp = input::computation(&self.file)?;
+        let comp = computation::read(&self.file)?;
         let name = self.file.name();
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;

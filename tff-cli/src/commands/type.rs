@@ -1,6 +1,7 @@
 //! `tff type`: the type signature of a computation.
 
-use crate::input::{self, Source};
+use crate::computation;
+use crate::input::Source;
 use crate::output;
 use anyhow::Result;
 
@@ -13,12 +14,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A serialized computation; `-` for stdin.
+    /// A computation, .pb or .tff; `-` for stdin.
     file: Source,
 }
 
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
-        output::line(input::computation(&self.file)?.ty())
+        output::line(computation::read(&self.file)?.ty())
     }
 }

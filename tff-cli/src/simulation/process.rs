@@ -1,7 +1,8 @@
 //! The computations of an iterative process and of its evaluation, checked against each other.
 
 use super::config::{EvaluateConfig, ProcessConfig};
-use crate::input::{self, Source};
+use crate::computation;
+use crate::input::Source;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use tff_exec::{Executor, Program, Value};
@@ -18,7 +19,7 @@ struct Loaded {
 impl Loaded {
     fn read(path: &Path) -> Result<Self> {
         let source = Source::File(path.to_owned());
-        Ok(Self { name: source.name(), comp: input::computation(&source)? })
+        Ok(Self { name: source.name(), comp: computation::read(&source)? })
     }
 
     fn function(&self) -> Result<&FunctionType> {

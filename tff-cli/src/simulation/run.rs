@@ -107,7 +107,6 @@ impl<'a> Simulation<'a> {
             progress.advance(|| output::line(report.line()))?;
             rounds.push(report);
         }
-        progress.finish();
         Ok((state, rounds))
     }
 

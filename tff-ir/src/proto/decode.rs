@@ -3,7 +3,8 @@
 use super::opaque;
 use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, untyped};
 use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::{FirstLine, Shown};
+use crate::diag::{FirstLine, OneLine, Shown};
+use crate::path::Name;
 use crate::visit::with_stack;
 use crate::{
     Array, ArrayError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, Scope, StructElement,
@@ -30,7 +31,7 @@ pub enum DecodeProblem {
     #[error("expected a type, found none")]
     MissingType,
     /// The type of the node is none.
-    #[error("in the type of this {kind}: {error}")]
+    #[error("in the type of this {kind}: {}", OneLine(error))]
     BadType {
         /// The kind of the node.
         kind: &'static str,
@@ -61,7 +62,7 @@ pub enum DecodeProblem {
     #[error("expected a function type for a lambda, found {}", Shown(.0))]
     LambdaNotAFunction(Type),
     /// The lambda names a parameter, but its type has none.
-    #[error("the lambda names its parameter `{name}`, but its type {} has none", Shown(ty))]
+    #[error("the lambda names its parameter `{}`, but its type {} has none", Name(name), Shown(ty))]
     ParameterWithoutType {
         /// The name.
         name: String,
@@ -75,7 +76,7 @@ pub enum DecodeProblem {
     #[error("expected an index of an element, found {0}")]
     NegativeIndex(i32),
     /// The uri of a placement literal is unknown.
-    #[error(transparent)]
+    #[error("{}", OneLine(.0))]
     UnknownPlacement(#[from] UnknownPlacement),
     /// The elements of a literal are no array.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! What can be wrong with a computation as text.
 
+use crate::diag::{FirstLine, OneLine, Shown};
 use crate::path::Name;
 use crate::{ArrayError, BuildError, CompDecodeError};
 use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
@@ -33,7 +34,7 @@ impl From<SyntaxError> for TextError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextProblem {
     /// Something else belongs there.
-    #[error(transparent)]
+    #[error("{}", OneLine(.0))]
     Syntax(#[from] SyntaxProblem),
     /// The text nests too many computations.
     #[error("the text nests more than {} levels", super::MAX_LEVELS)]
@@ -48,7 +49,7 @@ pub enum TextProblem {
     #[error("the type of the intrinsic does not follow; write it: `%{}:type`", Name(.0))]
     IntrinsicNeedsType(String),
     /// The argument does not suit the intrinsic.
-    #[error("the argument does not suit {uri}: {}", crate::diag::FirstLine(error))]
+    #[error("the argument does not suit {uri}: {}", FirstLine(error))]
     Intrinsic {
         /// What identifies the intrinsic.
         uri: String,
@@ -99,7 +100,7 @@ pub enum TextProblem {
         found: String,
     },
     /// A literal is of a type whose shape is not known.
-    #[error("expected the type of an array with known dimensions, found {}", crate::diag::Shown(.0))]
+    #[error("expected the type of an array with known dimensions, found {}", Shown(.0))]
     LiteralShape(Type),
     /// The elements of a literal are not as many as its type says.
     #[error(transparent)]

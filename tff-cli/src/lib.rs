@@ -1,11 +1,17 @@
-//! The `tff` command: inspects, runs and simulates federated computations.
+//! The commands `tff`, which inspects, checks, converts, runs and simulates federated computations,
+//! and `tff-worker`, which serves them to TFF's clients.
+//!
+//! This is no library: it is where the two binaries share their parts.
 //!
 //! Exit codes: 0 all is well, 1 a bad input or a failed run, 2 wrong usage. Results go to stdout,
 //! everything else to stderr; an error is one line there.
 
 mod args;
 mod commands;
+mod computation;
 mod data;
+mod excerpt;
+mod executor;
 mod input;
 mod json;
 mod log;
@@ -15,16 +21,21 @@ mod output;
 mod progress;
 mod render;
 mod simulation;
+mod worker;
+
+pub use worker::worker;
 
 use args::Args;
 use clap::Parser;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
+/// Runs the `tff` command with the arguments of the process.
+#[must_use]
+pub fn tff() -> ExitCode {
     let args = Args::parse();
     let result = log::start(&args.log).and_then(|()| args.command.run(&args.log));
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever reads the output has seen enough, as in `tff print FILE | head`.
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,48 @@
+//! `tff parse`: a computation as text becomes a message.
+
+use crate::computation::{Text, TextArgs};
+use crate::input::Source;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use prost::Message;
+use std::io::{self, IsTerminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  tff parse next.tff -o next.pb
+  tff print next.pb | tff parse - | tff type -
+  echo '(x:int32 -> <x,x>)' | tff parse - -o pair.pb
+  tff parse compact.txt --parameter '<int32,int32>' --name 'f=(int32 -> bool)' -o out.pb";
+
+/// Reads a computation as text, in the form that GRAMMAR.md describes, and serializes it.
+///
+/// What the reference implementation prints is read too, as far as the types that it leaves out
+/// follow from --parameter and --name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A computation as text; `-` for stdin.
+    file: Source,
+    /// Where the message goes; `-` for stdout.
+    #[arg(short, long, value_name = "OUT.pb", default_value = "-")]
+    output: Source,
+    #[command(flatten)]
+    text: TextArgs,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<()> {
+        if let Source::File(path) = &self.output {
+            output::check_folder(path)?;
+        }
+        let comp = Text::read(&self.file, &self.text)?.parse()?.comp;
+        let bytes = comp.to_proto().with_context(|| self.file.name())?.encode_to_vec();
+        match &self.output {
+            Source::File(path) => output::file(path, &bytes),
+            Source::Stdin if io::stdout().is_terminal() => {
+                bail!("expected -o OUT.pb: a terminal does not show a message")
+            }
+            Source::Stdin => output::bytes(&bytes),
+        }
+    }
+}
