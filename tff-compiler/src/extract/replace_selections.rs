@@ -38,6 +38,11 @@ impl Substitution {
         self.parts.entry(name).or_default().push((path, comp));
     }
 
+    /// Whether nothing is replaced.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     pub(crate) fn apply(&self, comp: &Comp) -> Result<Comp, BuildError> {
         with_stack(|| match comp.kind() {
             CompKind::Reference(_) | CompKind::Selection(_) => match self.chain(comp)? {
