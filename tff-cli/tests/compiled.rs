@@ -22,12 +22,12 @@ fn native(record: &Json) -> Result<Vec<u8>, String> {
 
 #[test]
 fn recorded_computations_give_their_results() {
-    check("comps.jsonl", native, 49);
+    check("comps.jsonl", native, &[], 49);
 }
 
 #[test]
 fn random_computations_give_their_results() {
-    check("comps_random.jsonl", native, 48);
+    check("comps_random.jsonl", native, &[], 48);
 }
 
 /// Compiles without security and runs on JSON; the result or the message.
@@ -62,6 +62,6 @@ fn secure_sums_are_summed_and_checked() {
 fn secure_sums_stay_unless_asked_for() {
     let record = records("comps.jsonl").into_iter().find(|record| record["name"] == "secure_sum").unwrap();
     let compiled = compile_to_native(&comp(&record), &Options::default()).unwrap().comp;
-    assert_eq!(compiled, call_dominant(&compiled, &Options::default()).unwrap().comp);
+    assert!(compiled.is_alpha_equivalent_to(&call_dominant(&compiled, &Options::default()).unwrap().comp));
     assert!(compiled.to_string().contains("federated_secure_sum(<"), "{compiled}");
 }

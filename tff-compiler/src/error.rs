@@ -91,6 +91,20 @@ pub enum Problem {
         /// What is there.
         found: String,
     },
+    /// An intrinsic needs the result of one that it must not depend on.
+    #[error("{later} dependent on {earlier}")]
+    Dependent {
+        /// What depends.
+        later: &'static str,
+        /// What it depends on.
+        earlier: &'static str,
+    },
+    /// A part of the computation needs what it is not given.
+    #[error("it contains the unbound reference `{name}`: it needs what is not available to it")]
+    Unbound {
+        /// The name that it refers to.
+        name: String,
+    },
     /// Types that belong together do not fit.
     #[error("{what}: {mismatch}")]
     Mismatch {

@@ -19,6 +19,8 @@
 mod bodies;
 mod create;
 mod error;
+pub mod extract;
+pub mod forms;
 pub mod graph;
 mod local;
 pub mod pass;

@@ -3,8 +3,8 @@
 use crate::error::CompileError;
 use crate::pass::{Observer, Pass, PassStats, Runner, check_valid};
 use crate::passes::{
-    AddCacheIds, CheckOps, CompileLocalSubcomputations, DisableCallRewriting, ReduceIntrinsics,
-    RemoveUnusedBlockLocals, ShareEqualBodies, ToCallDominant,
+    AddCacheIds, CheckOps, CompileLocalSubcomputations, DisableCallRewriting, EliminateCommonSubexpressions,
+    ReduceIntrinsics, RemoveUnusedBlockLocals, ShareEqualBodies, ToCallDominant,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,11 +54,14 @@ pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled,
     let reduce = ReduceIntrinsics { insecure: options.insecure_aggregation };
     let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
     let has_check = check.allowed.is_some() || !check.disallowed.is_empty();
-    let passes: [&dyn Pass; 7] = [
+    let passes: [&dyn Pass; 9] = [
         // Bodies are functions that are called: what calls them must be made call-dominant after.
         &reduce,
         &ToCallDominant,
         &RemoveUnusedBlockLocals,
+        // Equal bodies are compared fast where they are one.
+        &ShareEqualBodies,
+        &EliminateCommonSubexpressions,
         // Functions that call one another, and what is not needed, must be gone.
         &CompileLocalSubcomputations,
         &DisableCallRewriting,

@@ -23,6 +23,8 @@ pub fn records(file: &str) -> Vec<Json> {
 pub fn right_value(name: &str) -> Option<Json> {
     match name {
         "seq_map" => Some(json!([2, 3, 4])),
+        "seq_sum" => Some(json!(6)),
+        "seq_empty" => Some(json!(0)),
         "fed_broadcast" => Some(json!(2.0)),
         _ => None,
     }
@@ -102,11 +104,12 @@ fn run(record: &Json, source: Source, directory: &Path) -> Result<(), String> {
     if equal(&found, &expected) { Ok(()) } else { Err(format!("{name}: expected {expected}, found {found}")) }
 }
 
-/// Runs every record of a file that has a result: what `source` makes of it, with the recorded
+/// Runs every record of a file that has a result and is not one of `except`: what `source` makes of it, with the recorded
 /// arguments and number of clients, must give the recorded result.
-pub fn check(file: &str, source: Source, least: usize) {
+pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
     let records: Vec<Json> = records(file)
         .into_iter()
+        .filter(|record| !except.contains(&record["name"].as_str().unwrap()))
         .filter(|record| record.get("result").is_some() || right_value(record["name"].as_str().unwrap()).is_some())
         .collect();
     assert!(records.len() >= least, "only {} records in {file}", records.len());

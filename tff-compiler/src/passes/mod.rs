@@ -4,6 +4,8 @@ mod add_cache_ids;
 mod check_ops;
 mod compile_local_subcomputations;
 mod disable_call_rewriting;
+mod eliminate_common_subexpressions;
+mod inline_block_locals;
 mod reduce_intrinsics;
 mod remove_mapped_or_applied_identity;
 mod remove_unused_block_locals;
@@ -15,6 +17,8 @@ pub use add_cache_ids::AddCacheIds;
 pub use check_ops::CheckOps;
 pub use compile_local_subcomputations::CompileLocalSubcomputations;
 pub use disable_call_rewriting::DisableCallRewriting;
+pub use eliminate_common_subexpressions::EliminateCommonSubexpressions;
+pub use inline_block_locals::InlineBlockLocals;
 pub use reduce_intrinsics::ReduceIntrinsics;
 pub use remove_mapped_or_applied_identity::RemoveMappedOrAppliedIdentity;
 pub use remove_unused_block_locals::RemoveUnusedBlockLocals;
@@ -31,6 +35,8 @@ pub static ALL: &[&dyn Pass] = &[
     &CheckOps { allowed: None, disallowed: BTreeSet::new() },
     &CompileLocalSubcomputations,
     &DisableCallRewriting,
+    &EliminateCommonSubexpressions,
+    &InlineBlockLocals,
     &ReduceIntrinsics { insecure: false },
     &RemoveMappedOrAppliedIdentity,
     &RemoveUnusedBlockLocals,

@@ -23,14 +23,16 @@ impl Pass for UniquifyReferenceNames {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        let mut renaming = Renaming {
-            taken: comp.free_names().into_iter().collect(),
-            fresh: UniqueNames::new(comp),
-            scope: Scope::new(),
-        };
-        let renamed = renaming.comp(comp)?;
+        let renamed = uniquify(comp)?;
         Ok(Transformed { changed: !renamed.ptr_eq(comp), comp: renamed })
     }
+}
+
+/// The computation with a name of its own for every binder; the computation itself where that is so.
+pub(super) fn uniquify(comp: &Comp) -> Result<Comp, BuildError> {
+    let mut renaming =
+        Renaming { taken: comp.free_names().into_iter().collect(), fresh: UniqueNames::new(comp), scope: Scope::new() };
+    renaming.comp(comp)
 }
 
 struct Renaming {

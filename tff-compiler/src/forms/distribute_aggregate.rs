@@ -1,0 +1,273 @@
+//! `DistributeAggregateForm`: five computations, for a system that has its own broadcast and
+//! aggregations.
+
+use super::parts::{
+    Form, Locals, check_flow, elements, is_aggregation, is_broadcast, parameters, result, results, unlocated,
+};
+use crate::create::{create_broadcast, create_map_or_apply, create_value, create_zip, placed};
+use crate::error::{CompileError, PassError, Problem};
+use crate::extract::{
+    AllowedPaths, DivisiveSplit, Normalized, Shape, called_uri, divisive_force_align_and_split_by_intrinsics,
+    path_from_name,
+};
+use crate::pass::run_pass;
+use crate::passes::UniquifyReferenceNames;
+use crate::pipelines::Options;
+use tff_ir::{Comp, UniqueNames};
+use tff_types::{Placement, Type};
+
+/// A round of computation between a server with a state and clients with data, of the type
+/// `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,O@SERVER>)`, as computations each of which is at one
+/// placement or only communicates.
+#[derive(Clone, Debug)]
+pub struct DistributeAggregateForm {
+    /// The type of the computation.
+    pub ty: Type,
+    /// `(S@SERVER -> <B,T>)`: what is broadcast, and what the server keeps.
+    pub server_prepare: Comp,
+    /// `(B -> C)`: nothing but broadcasts.
+    pub server_to_client_broadcast: Comp,
+    /// `(<{D}@CLIENTS,C> -> U)`: what clients send.
+    pub client_work: Comp,
+    /// `(<T,U> -> A)`: nothing but aggregations.
+    pub client_to_server_aggregation: Comp,
+    /// `(<T,A> -> <S@SERVER,O@SERVER>)`: the new state, and what else the round returns.
+    pub server_result: Comp,
+}
+
+const NAME: &str = "distribute_aggregate_form";
+
+impl DistributeAggregateForm {
+    /// Splits a computation.
+    ///
+    /// # Errors
+    /// [`CompileError`] where it is of another type, broadcasts what it aggregated, or returns what
+    /// is at clients.
+    pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
+        let form = Form { name: NAME, comp };
+        form.check_pairs()?;
+        let normalized = form.normalized(false, options)?;
+        form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
+        let injected = inject_broadcast(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
+
+        let paths = AllowedPaths { before: &[vec![0]], intrinsic: &[], after: &[vec![1]] };
+        let broadcast = divisive_force_align_and_split_by_intrinsics(&injected, &is_broadcast, paths)?;
+        // What comes after takes <data,intrinsic_results,intermediate_state>; it returns also what
+        // was broadcast in vain.
+        let rest = first_two(&broadcast.after, injected.ty() != comp.ty()).map_err(|error| form.fail(error))?;
+        let paths = AllowedPaths { before: &[vec![0], vec![1]], intrinsic: &[vec![2]], after: &[vec![2]] };
+        let aggregation = divisive_force_align_and_split_by_intrinsics(&rest, &is_aggregation, paths)?;
+        let parts = Self::assemble_parts(comp.ty(), &broadcast, &aggregation);
+        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        Self::new(parts).map_err(|error| form.fail(error))
+    }
+
+    fn assemble_parts(ty: &Type, broadcast: &DivisiveSplit, aggregation: &DivisiveSplit) -> Result<Self, PassError> {
+        // Parameters of one element become the element.
+        let only = |comp: &Comp| -> Result<Comp, PassError> {
+            let parameter = super::parts::parameter(("a part", comp))?;
+            let [element] = elements(&parameter).ok_or_else(|| crate::create::expected("one element", &parameter))?;
+            let name = UniqueNames::new(comp).next_name();
+            let argument = Comp::tuple([Comp::reference(name.clone(), element.clone())?])?;
+            let argument = named_like(&parameter, argument)?;
+            normal(&Comp::lambda(Some((name, element)), Comp::call(comp.clone(), Some(argument))?)?)
+        };
+        let work = Normalized::new(&aggregation.before).map_err(unlocated)?;
+        let sent = crate::create::create_selection(&work.result, 0)?;
+        let client_work = Normalized { result: sent, ..work }.to_comp()?;
+        Ok(Self {
+            ty: ty.clone(),
+            server_prepare: only(&broadcast.before)?,
+            server_to_client_broadcast: only(&broadcast.intrinsic)?,
+            client_work,
+            client_to_server_aggregation: aggregation.intrinsic.clone(),
+            server_result: without_state(&aggregation.after)?,
+        })
+    }
+
+    /// Checks parts that come from elsewhere.
+    ///
+    /// # Errors
+    /// [`Problem::Expected`] where a part is not what it must be, [`Problem::Mismatch`] where what
+    /// one returns is not what another one takes.
+    pub fn new(parts: Self) -> Result<Self, Problem> {
+        let [prepare, broadcast, work, aggregation, last] = parts.parts();
+        for (role, part) in parts.parts() {
+            if part.as_lambda().is_none() || !part.free_names().is_empty() {
+                let found = format!("{part} for {role}");
+                return Err(Problem::Expected { expected: "a function that refers to nothing outside", found });
+            }
+        }
+        check_only_calls(broadcast.1, &is_broadcast, "nothing but broadcasts")?;
+        check_only_calls(aggregation.1, &is_aggregation, "nothing but aggregations")?;
+        check_only_at(prepare.1, Placement::Server)?;
+        check_only_at(work.1, Placement::Clients)?;
+        check_only_at(last.1, Placement::Server)?;
+
+        let [to_broadcast, kept] = results(prepare)?;
+        let [data, received] = parameters(work)?;
+        let [kept_then, sent] = parameters(aggregation)?;
+        let [kept_last, aggregated] = parameters(last)?;
+        let [state, output] = results(last)?;
+        let function = parts.ty.as_function();
+        let signature = function.and_then(|ty| Some((elements(ty.parameter.as_ref()?)?, elements(&ty.result)?)));
+        let Some(([old_state, old_data], [new_state, returned])) = signature else {
+            return Err(crate::create::expected("a function from two to two values", &parts.ty));
+        };
+        check_flow("the state for server_prepare", &super::parts::parameter(prepare)?, &old_state)?;
+        check_flow("what server_prepare returns to broadcast", &super::parts::parameter(broadcast)?, &to_broadcast)?;
+        check_flow("the data for client_work", &data, &old_data)?;
+        check_flow("what is broadcast for client_work", &received, &result(broadcast)?)?;
+        check_flow("what client_work returns to aggregate", &sent, &result(work)?)?;
+        check_flow("what server_prepare keeps for the aggregation", &kept_then, &kept)?;
+        check_flow("what server_prepare keeps for server_result", &kept_last, &kept)?;
+        check_flow("what is aggregated for server_result", &aggregated, &result(aggregation)?)?;
+        check_flow("the state that server_result returns", &new_state, &state)?;
+        check_flow("what server_result returns", &returned, &output)?;
+        Ok(parts)
+    }
+
+    /// The parts by their roles, in a fixed order.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, &Comp); 5] {
+        [
+            ("server_prepare", &self.server_prepare),
+            ("server_to_client_broadcast", &self.server_to_client_broadcast),
+            ("client_work", &self.client_work),
+            ("client_to_server_aggregation", &self.client_to_server_aggregation),
+            ("server_result", &self.server_result),
+        ]
+    }
+
+    /// The computation that the parts make up.
+    ///
+    /// # Errors
+    /// [`CompileError`] where the parts do not fit together.
+    pub fn to_comp(&self) -> Result<Comp, CompileError> {
+        let assemble = || -> Result<Comp, PassError> {
+            let parameter = self.ty.as_function().and_then(|ty| ty.parameter.clone());
+            let parameter = parameter.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+            let argument = Comp::reference("arg", parameter.clone())?;
+            let mut locals = Locals::default();
+            let call = |function: &Comp, argument| Comp::call(function.clone(), Some(argument));
+            let prepared = call(&self.server_prepare, Comp::selection(argument.clone(), 0)?)?;
+            let prepared = locals.bind("prepared", prepared)?;
+            let kept = Comp::selection(prepared.clone(), 1)?;
+            let received = call(&self.server_to_client_broadcast, Comp::selection(prepared, 0)?)?;
+            let received = locals.bind("received", received)?;
+            let sent = call(&self.client_work, Comp::tuple([Comp::selection(argument, 1)?, received])?)?;
+            let sent = locals.bind("sent", sent)?;
+            let aggregated = call(&self.client_to_server_aggregation, Comp::tuple([kept.clone(), sent])?)?;
+            let aggregated = locals.bind("aggregated", aggregated)?;
+            let result = call(&self.server_result, Comp::tuple([kept, aggregated])?)?;
+            Ok(Comp::lambda(Some(("arg", parameter)), locals.block(result)?)?)
+        };
+        let form = Form { name: NAME, comp: &self.server_prepare };
+        let comp = assemble().map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        Ok(run_pass(&UniquifyReferenceNames, &comp)?.comp)
+    }
+}
+
+/// Lets what aggregations take from the server, or from nowhere, be computed before the broadcast:
+/// broadcasts nothing in its place, and returns that as well.
+fn inject_broadcast(comp: &Normalized) -> Result<Comp, PassError> {
+    let mut names = comp.fresh_names()?;
+    let mut taken = Vec::new();
+    for (_, call) in comp.locals.iter().filter(|(_, value)| called_uri(value).is_some_and(|uri| is_aggregation(uri))) {
+        let Some(argument) = call.as_call().and_then(|call| call.argument.as_ref()) else { continue };
+        let Some(elements) = argument.as_struct() else { continue };
+        for element in elements.elements.iter().map(|element| &element.value) {
+            match placed(element.ty()) {
+                Ok((_, Placement::Server)) => taken.push(element.clone()),
+                Ok(_) => {}
+                Err(_) if element.ty().contains_function() => {}
+                Err(_) => taken.push(create_value(element.clone(), Placement::Server)?),
+            }
+        }
+    }
+    if taken.is_empty() {
+        return Ok(comp.to_comp()?);
+    }
+    let mut comp = comp.clone();
+    let zipped = create_zip(Comp::tuple(taken)?)?;
+    let member = placed(zipped.ty())?.0.member.clone();
+    let forget = Comp::lambda(Some((names.next_name(), member)), Comp::tuple([])?)?;
+    let broadcast = create_broadcast(create_map_or_apply(forget, zipped)?)?;
+    let name = names.next_name();
+    let reference = Comp::reference(name.clone(), broadcast.ty().clone())?;
+    comp.locals.push((name, broadcast));
+    let [state, output] = [0, 1].map(|index| crate::create::create_selection(&comp.result, index));
+    comp.result = Comp::tuple([state?, output?, reference])?;
+    Ok(comp.to_comp()?)
+}
+
+/// The function that returns the first two of three results, if there are three.
+fn first_two(comp: &Comp, injected: bool) -> Result<Comp, PassError> {
+    if !injected {
+        return Ok(comp.clone());
+    }
+    let mut normalized = Normalized::new(comp).map_err(unlocated)?;
+    let [state, output] = [0, 1].map(|index| crate::create::create_selection(&normalized.result, index));
+    normalized.result = Comp::tuple([state?, output?])?;
+    normal(&normalized.to_comp()?)
+}
+
+/// `server_result` from what comes after the aggregations, which is given nothing by clients.
+fn without_state(comp: &Comp) -> Result<Comp, PassError> {
+    let normalized = Normalized::new(comp).map_err(unlocated)?;
+    let state_ty = normalized.parameter()?.ty.as_struct().and_then(|it| it.elements().get(2)).map(|it| it.ty.clone());
+    if let Some(ty) = state_ty.filter(|ty| ty.as_struct().is_none_or(|it| !it.is_empty())) {
+        return Err(Problem::Unbound { name: format!("a part of {ty} that clients do not aggregate") }.into());
+    }
+    normalized.function_of(&normalized.result, Some(&Shape::parts(&[&[0], &[1]])))
+}
+
+fn named_like(ty: &Type, value: Comp) -> Result<Comp, PassError> {
+    let names = ty.as_struct().into_iter().flat_map(|it| it.elements()).map(|it| it.name.clone());
+    let elements = value.as_struct().into_iter().flat_map(|it| it.elements.iter()).map(|it| it.value.clone());
+    Ok(Comp::structure(names.zip(elements))?)
+}
+
+fn normal(comp: &Comp) -> Result<Comp, PassError> {
+    Ok(Normalized::new(comp).map_err(unlocated)?.to_comp()?)
+}
+
+/// Checks that a part is at one placement.
+fn check_only_at(comp: &Comp, placement: Placement) -> Result<(), Problem> {
+    let other = comp.preorder().find(|part| {
+        part.ty().as_federated().is_some() && placed(part.ty()).map_or(true, |(_, found)| found != placement)
+    });
+    match other {
+        None => Ok(()),
+        Some(part) => Err(Problem::Expected {
+            expected: "a part in which everything is at the same placement",
+            found: format!("{} of type {}", part.kind_name(), part.ty()),
+        }),
+    }
+}
+
+/// Checks that a part only calls such intrinsics, on parts of its parameter or constants, and
+/// returns just their results.
+fn check_only_calls(comp: &Comp, is_allowed: &dyn Fn(&str) -> bool, expected: &'static str) -> Result<(), Problem> {
+    let wrong = |part: &Comp| Problem::Expected { expected, found: part.to_string() };
+    let lambda = comp.as_lambda().ok_or_else(|| wrong(comp))?;
+    let block = lambda.result.as_block().ok_or_else(|| wrong(&lambda.result))?;
+    for local in block.locals.iter() {
+        let argument = local.value.as_call().and_then(|call| call.argument.as_ref());
+        let argument = argument.filter(|_| called_uri(&local.value).is_some_and(|uri| is_allowed(uri)));
+        check_argument(argument.ok_or_else(|| wrong(&local.value))?, &wrong)?;
+    }
+    let results = block.result.as_struct().ok_or_else(|| wrong(&block.result))?;
+    let names = results.elements.iter().map(|element| element.value.as_reference().map(|it| &it.name));
+    if names.eq(block.locals.iter().map(|local| Some(&local.name))) { Ok(()) } else { Err(wrong(&block.result)) }
+}
+
+fn check_argument(argument: &Comp, wrong: &dyn Fn(&Comp) -> Problem) -> Result<(), Problem> {
+    match argument.as_struct() {
+        Some(structure) => structure.elements.iter().try_for_each(|element| check_argument(&element.value, wrong)),
+        None if path_from_name(argument).is_some() || argument.as_literal().is_some() => Ok(()),
+        // The functions of an aggregation stay where they are used.
+        None if argument.ty().as_function().is_some() => Ok(()),
+        None => Err(wrong(argument)),
+    }
+}

@@ -1,0 +1,16 @@
+//! Forms: computations as several parts with fixed roles, for systems that run each part where and
+//! how they like.
+//!
+//! Each form is made from a computation, can be made a computation again, and can be put together
+//! from parts that come from elsewhere. Its parts are checked whenever it is made.
+
+mod broadcast;
+mod distribute_aggregate;
+mod map_reduce;
+mod mergeable;
+mod parts;
+
+pub use broadcast::BroadcastForm;
+pub use distribute_aggregate::DistributeAggregateForm;
+pub use map_reduce::MapReduceForm;
+pub use mergeable::MergeableCompForm;

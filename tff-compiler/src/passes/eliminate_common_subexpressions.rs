@@ -1,0 +1,179 @@
+//! Computes what is computed twice once, where that gives the same.
+
+use super::uniquify_reference_names::uniquify;
+use crate::error::PassError;
+use crate::extract::Substitution;
+use crate::graph::op_names;
+use crate::pass::Pass;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tff_ir::{BuildError, Comp, CompKind, CompiledComputation, Transformed, with_stack};
+
+/// Drops a local whose value is that of another one in scope, and refers to that one instead.
+///
+/// Only what always gives the same for the same is dropped: two calls of a graph that draws random
+/// numbers, or of a function that is not known, stay two. The computation should be in
+/// call-dominant form, so that calls are locals.
+#[derive(Clone, Copy, Debug)]
+pub struct EliminateCommonSubexpressions;
+
+impl Pass for EliminateCommonSubexpressions {
+    fn name(&self) -> &'static str {
+        "eliminate_common_subexpressions"
+    }
+
+    fn description(&self) -> &'static str {
+        "computes once what would be computed twice with the same result"
+    }
+
+    fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        let unique = uniquify(comp)?;
+        let mut elimination = Elimination::default();
+        let rewritten = elimination.comp(&unique)?;
+        let changed = !elimination.same.is_empty();
+        Ok(if changed { Transformed::yes(rewritten) } else { Transformed::no(comp.clone()) })
+    }
+}
+
+#[derive(Default)]
+struct Elimination {
+    /// The locals in scope, by the hash of their value.
+    known: HashMap<u64, Vec<(Comp, Arc<str>)>>,
+    /// What the dropped locals are the same as.
+    same: Substitution,
+    /// Whether graphs always give the same for the same, by address; the graph is kept with it, and
+    /// thereby its address.
+    pure: HashMap<usize, (Comp, bool)>,
+}
+
+impl Elimination {
+    fn comp(&mut self, comp: &Comp) -> Result<Comp, BuildError> {
+        with_stack(|| match comp.kind() {
+            CompKind::Reference(_) => self.same.apply(comp),
+            CompKind::Block(block) => {
+                let mut locals = Vec::with_capacity(block.locals.len());
+                let mut added = Vec::new();
+                for local in block.locals.iter() {
+                    let value = self.comp(&local.value)?;
+                    let hash = value.alpha_hash();
+                    let known = self.known.entry(hash).or_default();
+                    if let Some((same, name)) = known.iter().find(|(same, _)| same.is_alpha_equivalent_to(&value)) {
+                        let reference = Comp::reference(name.clone(), same.ty().clone())?;
+                        self.same.replace(local.name.clone(), reference);
+                        continue;
+                    }
+                    if self.is_pure(&value) {
+                        self.known.entry(hash).or_default().push((value.clone(), local.name.clone()));
+                        added.push(hash);
+                    }
+                    locals.push((local.name.clone(), value));
+                }
+                let result = self.comp(&block.result)?;
+                for hash in added {
+                    self.known.get_mut(&hash).and_then(Vec::pop);
+                }
+                Comp::block(locals, result)
+            }
+            _ => {
+                let children = comp.children().map(|child| self.comp(child)).collect::<Result<_, _>>()?;
+                comp.with_children(children)
+            }
+        })
+    }
+
+    /// Whether a value is a call that always gives the same for the same.
+    fn is_pure(&mut self, value: &Comp) -> bool {
+        value.as_call().is_some()
+            && value.preorder().all(|part| match part.kind() {
+                CompKind::Call(call) => matches!(
+                    call.function.kind(),
+                    CompKind::Intrinsic(_) | CompKind::CompiledComputation(_) | CompKind::Lambda(_)
+                ),
+                CompKind::CompiledComputation(_) => self.is_pure_graph(part),
+                // A function that comes from elsewhere may do anything.
+                CompKind::Reference(_) | CompKind::Selection(_) => !part.ty().contains_function(),
+                CompKind::Data(_) => false,
+                _ => true,
+            })
+    }
+
+    fn is_pure_graph(&mut self, comp: &Comp) -> bool {
+        let (_, is_pure) = self.pure.entry(comp.address()).or_insert_with(|| {
+            let is_pure = match comp.as_compiled() {
+                Some(CompiledComputation::TensorFlow(graph)) => {
+                    op_names(graph).is_ok_and(|ops| ops.iter().all(|op| PURE_OPS.contains(&op.as_str())))
+                }
+                _ => false,
+            };
+            (comp.clone(), is_pure)
+        });
+        *is_pure
+    }
+}
+
+/// Ops without state and chance. What is not here just is not shared.
+const PURE_OPS: [&str; 63] = [
+    "Abs",
+    "Add",
+    "AddN",
+    "AddV2",
+    "All",
+    "Any",
+    "ArgMax",
+    "ArgMin",
+    "BiasAdd",
+    "BroadcastTo",
+    "Cast",
+    "Ceil",
+    "ConcatV2",
+    "Const",
+    "Cos",
+    "DivNoNan",
+    "Equal",
+    "Exp",
+    "ExpandDims",
+    "Fill",
+    "Floor",
+    "FloorDiv",
+    "FloorMod",
+    "GatherV2",
+    "Greater",
+    "GreaterEqual",
+    "Identity",
+    "IdentityN",
+    "LeftShift",
+    "Less",
+    "LessEqual",
+    "Log",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "MatMul",
+    "Max",
+    "Maximum",
+    "Mean",
+    "Min",
+    "Minimum",
+    "Mul",
+    "Neg",
+    "NoOp",
+    "NotEqual",
+    "Pack",
+    "Placeholder",
+    "Pow",
+    "Range",
+    "RealDiv",
+    "Relu",
+    "Reshape",
+    "Select",
+    "SelectV2",
+    "Shape",
+    "Sin",
+    "Softmax",
+    "Sqrt",
+    "Square",
+    "Squeeze",
+    "Sub",
+    "Sum",
+    "Tanh",
+];

@@ -1,0 +1,119 @@
+//! What holds for every computation, tried on random ones.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use arbitrary::{Arbitrary, Unstructured};
+use tff_compiler::pass::run_pass;
+use tff_compiler::passes::ALL;
+use tff_compiler::{CompileError, Options, call_dominant, compile_to_native};
+use tff_ir::Comp;
+use tff_ir::text::{Environment, parse};
+use tff_types::{DType, Type};
+
+/// Random bytes; the same for the same run.
+fn random(run: u64) -> Vec<u8> {
+    let mut state = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut word = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    (0..250).flat_map(|_| word().to_le_bytes()).collect()
+}
+
+fn comps() -> impl Iterator<Item = Comp> {
+    (0..2000).map(|run| Comp::arbitrary(&mut Unstructured::new(&random(run))).unwrap())
+}
+
+/// A pass may refuse a computation, but not break it.
+#[test]
+fn passes_keep_computations_valid_and_of_their_type() {
+    let mut changed = vec![0; ALL.len()];
+    for comp in comps() {
+        for (pass, changed) in ALL.iter().zip(&mut changed) {
+            match run_pass(*pass, &comp) {
+                Ok(transformed) => *changed += usize::from(transformed.changed),
+                Err(CompileError::Pass { .. }) => {}
+                Err(error) => panic!("{error}\n{comp:?}"),
+            }
+        }
+    }
+    let names: Vec<_> = ALL.iter().map(|pass| pass.name()).zip(changed).collect();
+    let by_name = |name: &str| names.iter().find(|(it, _)| *it == name).unwrap().1;
+    for name in ["inline_block_locals", "remove_unused_block_locals", "uniquify_reference_names", "to_call_dominant"] {
+        assert!(by_name(name) > 50, "{names:?}");
+    }
+}
+
+#[test]
+fn call_dominant_form_stays() {
+    for comp in comps() {
+        let Ok(once) = call_dominant(&comp, &Options::default()) else { continue };
+        let twice = call_dominant(&once.comp, &Options::default()).unwrap();
+        assert!(once.comp.is_alpha_equivalent_to(&twice.comp), "{comp}\n{}\n{}", once.comp, twice.comp);
+    }
+}
+
+#[test]
+fn compiling_is_deterministic() {
+    for comp in comps().take(500) {
+        let compile = || compile_to_native(&comp, &Options::default()).map(|compiled| compiled.comp);
+        assert_eq!(compile(), compile(), "{comp}");
+    }
+}
+
+fn int() -> Type {
+    Type::scalar(DType::Int32)
+}
+
+/// `(f -> (let x1=f(…),x2=f(x1),… in xn))`.
+fn chain(calls: usize) -> Comp {
+    let ty = Type::unary_op(int()).unwrap();
+    let f = Comp::reference("f", ty.clone()).unwrap();
+    let x = |index: usize| Comp::reference(format!("x{index}"), int()).unwrap();
+    let locals = (1..=calls).map(|index| (format!("x{index}"), Comp::call(f.clone(), Some(x(index - 1))).unwrap()));
+    let block = Comp::block(locals, x(calls)).unwrap();
+    let inner = Comp::lambda(Some(("x0", int())), block).unwrap();
+    Comp::lambda(Some(("f", ty)), inner).unwrap()
+}
+
+#[test]
+fn deep_and_long_computations_do_not_overflow_the_stack() {
+    let long = chain(20_000);
+    let compiled = call_dominant(&long, &Options::default()).unwrap().comp;
+    assert!(compiled.is_alpha_equivalent_to(&long));
+    let mut deep = Comp::reference("x", int()).unwrap();
+    for index in 0..5000 {
+        let function = Comp::lambda(Some((format!("y{index}"), int())), deep).unwrap();
+        deep = Comp::call(function, Some(Comp::reference("x", int()).unwrap())).unwrap();
+    }
+    let deep = Comp::lambda(Some(("x", int())), deep).unwrap();
+    for pass in ALL {
+        run_pass(*pass, &deep).unwrap();
+    }
+    assert_eq!(call_dominant(&deep, &Options::default()).unwrap().comp.to_string(), "(x -> x)");
+}
+
+/// Each function calls the one before twice.
+#[test]
+fn what_becomes_too_large_is_refused() {
+    let mut text = "(g:(int32 -> int32) -> (let f0=(x:int32 -> g(x))".to_owned();
+    for index in 1..60 {
+        text += &format!(",f{index}=(x:int32 -> f{0}(f{0}(x)))", index - 1);
+    }
+    let comp = parse(&(text + " in f59(lit int32 1)))"), &Environment::default()).unwrap().comp;
+    let error = call_dominant(&comp, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("to_call_dominant at .lambda.result"), "{error}");
+    assert!(error.ends_with("the rewritten computation has more than 4194304 parts"), "{error}");
+}
+
+#[test]
+fn unknown_intrinsics_are_named() {
+    let comp =
+        parse("(v:{int32}@CLIENTS -> %federated_sun:({int32}@CLIENTS -> int32@SERVER)(v))", &Environment::default());
+    let error = compile_to_native(&comp.unwrap().comp, &Options::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "reduce_intrinsics at .lambda.result.call.function: no intrinsic is named `federated_sun`; did you mean `federated_sum`?"
+    );
+}
