@@ -13,11 +13,11 @@ DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
 .PHONY: demo test lint unit doc smoke deny bench fuzz native
 .NOTPARALLEL:
 
-# Trains and evaluates a model on handwritten digits that are spread over 20 clients.
+# Trains and evaluates a model on handwritten digits that are spread over 20 clients; draws the metrics to target/digits.svg.
 demo:
 	scripts/native.sh tensorflow
 	cargo build --locked --release -p tff-cli
-	$(TARGET)/release/tff simulate examples/digits/digits.toml
+	$(TARGET)/release/tff simulate examples/digits/digits.toml --plot $(TARGET)/digits.svg
 
 # All checks.
 test: lint unit doc smoke deny

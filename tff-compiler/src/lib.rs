@@ -1,6 +1,30 @@
-//! The compiler of federated computations.
+//! The compiler of federated computations: from any computation that a frontend serializes to one
+//! that something can run, without Python and without TensorFlow.
 //!
-//! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold, without
-//! TensorFlow.
+//! A [pass](pass) rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
+//! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold.
+//!
+//! ```
+//! use tff_compiler::{Options, call_dominant};
+//! use tff_ir::text::{Environment, parse};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let comp = parse("(x:<a=int32> -> (y:int32 -> <y,y>)(x.a))", &Environment::default())?.comp;
+//! let compiled = call_dominant(&comp, &Options::default())?;
+//! assert_eq!(compiled.comp.to_string(), "(x -> <x[0],x[0]>)");
+//! # Ok(())
+//! # }
+//! ```
 
+mod bodies;
+mod create;
+mod error;
 pub mod graph;
+mod local;
+pub mod pass;
+pub mod passes;
+mod pipelines;
+mod reductions;
+
+pub use error::{CompileError, PassError, Problem};
+pub use pipelines::{Compiled, Options, call_dominant, compile_to_native};

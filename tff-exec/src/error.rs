@@ -68,6 +68,9 @@ pub enum ExecError {
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),
+    /// The computation cannot be compiled to what is run.
+    #[error("cannot compile the computation: {0}")]
+    Compile(String),
     /// An intrinsic that no runtime runs as it stands was called.
     #[error("the intrinsic `{0}` cannot be run as it stands: compile the computation first")]
     UnknownIntrinsic(Arc<str>),

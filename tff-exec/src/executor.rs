@@ -1,7 +1,7 @@
 //! The runtime and the programs that run on it.
 
 use crate::conform::{check, conform};
-use crate::eval::{Code, Context, Frame, compile};
+use crate::eval::{Code, Compilation, Context, Frame, compile};
 use crate::leaf::{Prepared, tensorflow};
 use crate::{ExecError, TensorFlow, Value, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -11,8 +11,12 @@ use std::sync::{Arc, OnceLock};
 use tff_ir::{Comp, CompiledComputation};
 use tff_types::{FunctionType, Placement, Type};
 
+/// Turns a computation into one whose intrinsics are all run as they stand, or says in one line why
+/// it cannot.
+pub type Compile = dyn Fn(&Comp) -> Result<Comp, String> + Send + Sync;
+
 /// How an [`Executor`] is set up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Options {
     /// How many threads compute for clients; all cores where that is `None` or zero.
@@ -20,6 +24,19 @@ pub struct Options {
     /// The directory that holds `libtensorflow.so`, unless the environment variable
     /// `TENSORFLOW_DIR` names one.
     pub library_dir: Option<PathBuf>,
+    /// What compiles a computation that holds other intrinsics than those that are run as they
+    /// stand. Without it, these fail when they are called.
+    pub compile: Option<Arc<Compile>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("threads", &self.threads)
+            .field("library_dir", &self.library_dir)
+            .field("compile", &self.compile.is_some())
+            .finish()
+    }
 }
 
 /// A runtime: the native libraries and the threads that programs share. Cheap to clone.
@@ -32,6 +49,7 @@ pub(crate) struct Runtime {
     pub(crate) tensorflow: TensorFlow,
     threads: usize,
     pool: OnceLock<ThreadPool>,
+    compile: Option<Arc<Compile>>,
 }
 
 impl Runtime {
@@ -50,6 +68,15 @@ impl Runtime {
             .build()
             .map_err(|error| ExecError::Library { library: "the thread pool", reason: error.to_string() })?;
         Ok(self.pool.get_or_init(|| pool))
+    }
+
+    /// The code of a computation, compiled first where its intrinsics need it.
+    pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
+        let compilation = compile(comp)?;
+        match &self.compile {
+            Some(to_native) if !compilation.is_native => compile(&to_native(comp).map_err(ExecError::Compile)?),
+            _ => Ok(compilation),
+        }
     }
 
     pub(crate) fn prepare_leaf(
@@ -78,7 +105,7 @@ impl Executor {
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow =
             TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
-        Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new() }))
+        Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new(), compile: options.compile }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
@@ -95,10 +122,10 @@ impl Executor {
     ///
     /// # Errors
     /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Unsupported`] where it
-    /// refers to data, [`ExecError::Limit`] where it is nested too deeply. Intrinsics that a
-    /// compiler would have to reduce fail when they are called.
+    /// refers to data, [`ExecError::Limit`] where it is nested too deeply, [`ExecError::Compile`]
+    /// where [`Options::compile`] is needed and fails.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
-        let (code, frame_size) = compile(comp)?;
+        let Compilation { code, frame_size, .. } = self.0.load(comp)?;
         Ok(Program { executor: self.clone(), ty: comp.ty().clone(), code: Arc::new(code), frame_size })
     }
 }

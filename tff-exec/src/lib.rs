@@ -20,7 +20,7 @@ mod value;
 pub use cardinality::infer_cardinality;
 pub use error::ExecError;
 pub use eval::Function;
-pub use executor::{Executor, Options, Program};
+pub use executor::{Compile, Executor, Options, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;

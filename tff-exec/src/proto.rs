@@ -36,7 +36,7 @@ fn from_kind(value: &pb::value::Value, ty: &Type) -> Result<Value, ExecError> {
             if !ty.is_assignable_from(comp.ty()) {
                 return Err(ExecError::mismatch(ty, comp.ty()));
             }
-            let function = Function::from_code(&compile(&comp)?.0);
+            let function = Function::from_code(&compile(&comp)?.code);
             let needed = || ExecError::mismatch("a function that needs no evaluation", comp.kind_name());
             Ok(Value::Function(function.ok_or_else(needed)?))
         }

@@ -1,6 +1,6 @@
 //! A session: values under numbers, made step by step, for one number of clients.
 
-use crate::eval::{Context, Frame, Function, compile};
+use crate::eval::{Compilation, Context, Frame, Function};
 use crate::executor::Runtime;
 use crate::lazy::{Lazy, Outcome};
 use crate::untyped::{self, Dialect};
@@ -33,8 +33,9 @@ struct Table {
 #[derive(Clone, Debug)]
 struct Entry {
     value: Lazy,
-    /// The message of a function or constant: by itself it is computed to what was sent.
-    source: Option<Arc<pb::Computation>>,
+    /// The message of a function, a constant, or an array that is none: by itself it is computed
+    /// to what was sent, and only its use in a call needs more.
+    source: Option<Arc<pb::Value>>,
 }
 
 impl Session {
@@ -70,33 +71,39 @@ impl Session {
     pub fn create_value(&self, value: &pb::Value) -> Result<u64, ExecError> {
         let kind = value.value.as_ref().ok_or(ExecError::Empty)?;
         let entry = match kind {
-            pb::value::Value::Computation(comp) => self.computation(comp)?,
+            pb::value::Value::Computation(comp) => self.computation(comp, value)?,
             other => {
                 let mut dialect = *self.dialect();
-                let value = untyped::read(other, self.n_clients, &mut dialect)?;
+                let read = untyped::read(other, self.n_clients, &mut dialect);
                 *self.dialect() = dialect;
-                Entry { value: Lazy::ready(Ok(value)), source: None }
+                let source = match (&read, other) {
+                    (Ok(_), _) => None,
+                    // Of federated values it is known at once what every use would find.
+                    (Err(error), pb::value::Value::Federated(_)) => return Err(error.clone()),
+                    (Err(_), _) => Some(Arc::new(value.clone())),
+                };
+                Entry { value: Lazy::ready(read), source }
             }
         };
         Ok(self.insert(entry))
     }
 
-    fn computation(&self, message: &pb::Computation) -> Result<Entry, ExecError> {
+    fn computation(&self, message: &pb::Computation, whole: &pb::Value) -> Result<Entry, ExecError> {
         let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
             .map_err(|error| ExecError::Decode(error.to_string()))
-            .and_then(|comp| compile(&comp));
-        let (code, frame_size) = match compiled {
+            .and_then(|comp| self.executor.runtime().load(&comp));
+        let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,
             // What stands for itself is wrong only for whoever uses it.
             Err(error) if is_leaf(kind) => {
-                return Ok(Entry { value: Lazy::ready(Err(error)), source: Some(Arc::new(message.clone())) });
+                return Ok(Entry { value: Lazy::ready(Err(error)), source: Some(Arc::new(whole.clone())) });
             }
             Err(error) => return Err(error),
         };
         let known = Function::from_code(&code).map(Value::Function).or_else(|| code.constant().cloned());
         if let Some(value) = known {
-            return Ok(Entry { value: Lazy::ready(Ok(value)), source: Some(Arc::new(message.clone())) });
+            return Ok(Entry { value: Lazy::ready(Ok(value)), source: Some(Arc::new(whole.clone())) });
         }
         let value = Lazy::pending();
         self.spawn(value.clone(), move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
@@ -167,7 +174,7 @@ impl Session {
     ) -> Result<(), ExecError> {
         let entry = self.entry(id)?;
         if let Some(source) = entry.source {
-            receive(Ok(pb::Value { value: Some(pb::value::Value::Computation((*source).clone())) }));
+            receive(Ok((*source).clone()));
             return Ok(());
         }
         let (n_clients, dialect) = (self.n_clients, *self.dialect());

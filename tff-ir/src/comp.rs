@@ -4,7 +4,7 @@
 //! constant time. How trees are built, and what is checked then, is in [`crate::build`]; what only
 //! the whole tree shows (scopes, bindings of graphs) is left to the validator.
 
-use crate::{Array, CompiledComputation, DataContent};
+use crate::{Array, CompPath, CompStep, CompiledComputation, DataContent};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 use tff_types::{Placement, Type};
@@ -209,6 +209,45 @@ impl Comp {
     /// before argument, locals in order before the result.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = &Self> {
         children_of(&self.0.kind)
+    }
+
+    /// The computations directly below, each with the step that leads to it.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (CompStep, &Self)> {
+        let steps: Vec<CompStep> = match self.kind() {
+            CompKind::Selection(_) => vec![CompStep::Source],
+            CompKind::Struct(structure) => {
+                let elements = structure.elements.iter().enumerate();
+                elements.map(|(index, element)| CompStep::Element(index, element.name.clone())).collect()
+            }
+            CompKind::Call(_) => vec![CompStep::Function, CompStep::Argument],
+            CompKind::Lambda(_) => vec![CompStep::LambdaResult],
+            CompKind::Block(block) => {
+                let locals = block.locals.iter().enumerate();
+                let locals = locals.map(|(index, local)| CompStep::Local(index, local.name.clone()));
+                locals.chain([CompStep::BlockResult]).collect()
+            }
+            _ => Vec::new(),
+        };
+        let children: Vec<&Self> = self.children().collect();
+        steps.into_iter().take(children.len()).zip(children)
+    }
+
+    /// The part at this path; `None` where there is none, or the path leaves out steps.
+    #[must_use]
+    pub fn at(&self, path: &CompPath) -> Option<&Self> {
+        path.steps().iter().try_fold(self, |comp, step| {
+            let mut children = comp.children();
+            match (step, comp.kind()) {
+                (CompStep::Source, CompKind::Selection(_))
+                | (CompStep::Function, CompKind::Call(_))
+                | (CompStep::LambdaResult, CompKind::Lambda(_)) => children.next(),
+                (CompStep::Element(index, _), CompKind::Struct(_)) => children.nth(*index),
+                (CompStep::Argument, CompKind::Call(call)) => call.argument.as_ref(),
+                (CompStep::Local(index, _), CompKind::Block(block)) => block.locals.get(*index).map(|it| &it.value),
+                (CompStep::BlockResult, CompKind::Block(block)) => Some(&block.result),
+                _ => None,
+            }
+        })
     }
 
     /// The parts, if it is a reference.

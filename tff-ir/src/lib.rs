@@ -46,3 +46,8 @@ pub use transform::{
     transform_preorder,
 };
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
+pub use visit::with_stack;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

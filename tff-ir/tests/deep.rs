@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use tff_ir::text::{Environment, Layout, MAX_LEVELS, PrintError, PrintOptions, parse, print};
 use tff_ir::{
     Array, BuildError, Comp, CompEncodeError, CompKind, Scalar, Scope, Severity, Transformed, transform_postorder,
     transform_postorder_with_bindings, transform_preorder, validate,
@@ -121,4 +122,28 @@ fn what_the_wire_accepts_can_be_read_again() {
     // One more block is more than it reads.
     let depth = Comp::from_proto(&proto).expect("a computation").preorder().count() / 2;
     assert_eq!(depth, 32);
+}
+
+#[test]
+fn deep_text_is_read_up_to_a_limit() {
+    on_a_small_stack(|| {
+        // The innermost literal is a level, too.
+        for build in [nested_in_results, nested_in_locals] {
+            let comp = build(MAX_LEVELS - 1);
+            let text = print(&comp, &PrintOptions { bodies_aside: false, layout: Layout::OneLine }).expect("text").text;
+            assert!(parse(&text, &Environment::default()).expect("a computation").comp == comp);
+            let error = print(&build(MAX_LEVELS), &PrintOptions::default()).expect_err("too deep");
+            assert!(matches!(error, PrintError::TooDeep { .. }));
+        }
+        for (open, close) in [("<", ">"), ("( -> ", ")"), ("(let x=", " in x)"), ("-> ", ""), ("f(", ")")] {
+            let text = |levels: usize| format!("{}<>{}", open.repeat(levels), close.repeat(levels));
+            let error = parse(&text(DEPTH), &Environment::default()).expect_err("too deep").to_string();
+            assert!(error.ends_with("nests more than 10000 levels"), "{error}");
+        }
+        for postfix in ["[0]", "()", ".a"] {
+            let text = format!("f:int32{}", postfix.repeat(DEPTH));
+            let error = parse(&text, &Environment::default()).expect_err("too deep").to_string();
+            assert!(error.ends_with("nests more than 10000 levels"), "{error}");
+        }
+    });
 }

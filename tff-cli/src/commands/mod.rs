@@ -8,12 +8,12 @@ mod run;
 mod simulate;
 mod r#type;
 
+use crate::executor::{CompilationArgs, executor};
 use crate::log::LogArgs;
-use crate::native;
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
-use tff_exec::{Executor, Options};
+use tff_exec::Executor;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -50,13 +50,12 @@ struct ExecutorArgs {
     /// How many threads run the clients; by default one a core.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
+    #[command(flatten)]
+    compilation: CompilationArgs,
 }
 
 impl ExecutorArgs {
     fn executor(&self) -> Executor {
-        let mut options = Options::default();
-        options.threads = self.threads.map(Into::into);
-        options.library_dir = native::tensorflow_dir();
-        Executor::new(options)
+        executor(self.threads.map(Into::into), &self.compilation)
     }
 }

@@ -54,14 +54,24 @@ pub(crate) struct LocalCode {
     pub(crate) value: Code,
 }
 
-/// The code of a whole computation and the size of the frame it runs in.
+/// A whole computation, ready to be evaluated.
+#[derive(Debug)]
+pub(crate) struct Compilation {
+    pub(crate) code: Code,
+    /// The size of the frame that the code runs in.
+    pub(crate) frame_size: usize,
+    /// Whether every intrinsic in it is run as it stands.
+    pub(crate) is_native: bool,
+}
+
+/// The code of a whole computation.
 ///
 /// # Errors
 /// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for data, [`ExecError::Limit`].
-pub(crate) fn compile(comp: &Comp) -> Result<(Code, usize), ExecError> {
-    let mut compiler = Compiler { scopes: vec![Scope::default()], nesting: 0 };
+pub(crate) fn compile(comp: &Comp) -> Result<Compilation, ExecError> {
+    let mut compiler = Compiler { scopes: vec![Scope::default()], nesting: 0, is_native: true };
     let code = compiler.comp(comp)?;
-    Ok((code, compiler.scope().frame_size))
+    Ok(Compilation { code, frame_size: compiler.scope().frame_size, is_native: compiler.is_native })
 }
 
 /// The names of one lambda: its parameter and the locals of the blocks directly in it.
@@ -94,6 +104,7 @@ struct Compiler {
     /// One for each lambda around the current point, never empty.
     scopes: Vec<Scope>,
     nesting: usize,
+    is_native: bool,
 }
 
 impl Compiler {
@@ -145,7 +156,10 @@ impl Compiler {
             CompKind::Intrinsic(intrinsic) => {
                 Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
                     Some(known) => Function::intrinsic(known, comp.ty()),
-                    None => Function::unknown(intrinsic.uri.clone()),
+                    None => {
+                        self.is_native = false;
+                        Function::unknown(intrinsic.uri.clone())
+                    }
                 })))
             }
             CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),

@@ -10,6 +10,6 @@ mod intrinsic;
 mod run;
 mod sequences;
 
-pub(crate) use code::{Code, compile};
+pub(crate) use code::{Code, Compilation, compile};
 pub use run::Function;
 pub(crate) use run::{Context, Frame, select};

@@ -23,6 +23,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Cardinality { .. }
         | ExecError::UnknownCardinality
         | ExecError::UnknownIntrinsic(_)
+        | ExecError::Compile(_)
         | ExecError::Array(_)
         | ExecError::Type(_)
         | ExecError::Decode(_)

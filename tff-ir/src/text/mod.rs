@@ -17,7 +17,7 @@ pub use bodies::Bodies;
 pub use error::{TextError, TextProblem};
 pub use print::{Layout, PrintError, PrintOptions, Printed, print};
 
-use crate::{Comp, CompPath, CompStep};
+use crate::{Comp, CompPath};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tff_types::Type;
@@ -51,21 +51,7 @@ impl Parsed {
     /// as the parts of a computation that a label stands for.
     #[must_use]
     pub fn span_of(&self, path: &CompPath) -> Option<Span> {
-        let mut comp = &self.comp;
-        for step in path.steps() {
-            comp = part(comp, step)?;
-        }
-        self.spans.get(&comp.address()).copied()
-    }
-}
-
-fn part<'c>(comp: &'c Comp, step: &CompStep) -> Option<&'c Comp> {
-    let mut children = comp.children();
-    match step {
-        CompStep::Source | CompStep::Function | CompStep::LambdaResult => children.next(),
-        CompStep::Element(index, _) | CompStep::Local(index, _) => children.nth(*index),
-        CompStep::Argument | CompStep::BlockResult => children.next_back(),
-        CompStep::Elided(_) => None,
+        self.spans.get(&self.comp.at(path)?.address()).copied()
     }
 }
 

@@ -1,4 +1,7 @@
-//! The `tff` command: inspects, checks, converts, runs and simulates federated computations.
+//! The commands `tff`, which inspects, checks, converts, runs and simulates federated computations,
+//! and `tff-worker`, which serves them to TFF's clients.
+//!
+//! This is no library: it is where the two binaries share their parts.
 //!
 //! Exit codes: 0 all is well, 1 a bad input or a failed run, 2 wrong usage. Results go to stdout,
 //! everything else to stderr; an error is one line there.
@@ -8,6 +11,7 @@ mod commands;
 mod computation;
 mod data;
 mod excerpt;
+mod executor;
 mod input;
 mod json;
 mod log;
@@ -17,12 +21,17 @@ mod output;
 mod progress;
 mod render;
 mod simulation;
+mod worker;
+
+pub use worker::worker;
 
 use args::Args;
 use clap::Parser;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
+/// Runs the `tff` command with the arguments of the process.
+#[must_use]
+pub fn tff() -> ExitCode {
     let args = Args::parse();
     let result = log::start(&args.log).and_then(|()| args.command.run(&args.log));
     match result {

@@ -1,0 +1,33 @@
+//! The executor that commands share, with our compiler at its door.
+
+use crate::native;
+use std::sync::Arc;
+use tff_compiler::compile_to_native;
+use tff_exec::{Executor, Options};
+use tff_ir::Comp;
+
+/// How computations are compiled before they run.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CompilationArgs {
+    /// Sum without security where a computation asks for a secure sum: for tests and simulations.
+    ///
+    /// Without it, a secure aggregation is an error when it is reached: nothing here can keep the
+    /// promise that no one sees a single client's value.
+    #[arg(long)]
+    allow_insecure_secure_sum: bool,
+}
+
+/// An executor with this many threads, or one a core.
+pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs) -> Executor {
+    let insecure_aggregation = args.allow_insecure_secure_sum;
+    let mut options = Options::default();
+    options.threads = threads;
+    options.library_dir = native::tensorflow_dir();
+    options.compile = Some(Arc::new(move |comp: &Comp| {
+        let mut options = tff_compiler::Options::default();
+        options.insecure_aggregation = insecure_aggregation;
+        let compiled = compile_to_native(comp, &options).map_err(|error| error.to_string())?;
+        Ok(compiled.comp)
+    }));
+    Executor::new(options)
+}

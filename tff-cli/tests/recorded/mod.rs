@@ -1,0 +1,127 @@
+//! The recorded computations of `testdata/golden`, run by `tff run`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses its part of it")]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
+}
+
+pub fn records(file: &str) -> Vec<Json> {
+    let text = std::fs::read_to_string(testdata(file)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Results of the computations that the recording runtime refused, by the mathematics of what they
+/// say.
+pub fn right_value(name: &str) -> Option<Json> {
+    match name {
+        "seq_map" => Some(json!([2, 3, 4])),
+        "fed_broadcast" => Some(json!(2.0)),
+        _ => None,
+    }
+}
+
+/// The recorded form of a value, as `tff run --json` prints it.
+fn expected(recorded: &Json) -> Json {
+    if let Some(elements) = recorded.get("list") {
+        return elements.as_array().unwrap().iter().map(expected).collect();
+    }
+    if let Some(elements) = recorded.get("struct") {
+        let elements = elements.as_array().unwrap().iter();
+        return elements.map(|pair| (pair[0].as_str().unwrap().to_owned(), expected(&pair[1]))).collect();
+    }
+    let shape: Vec<usize> = recorded["shape"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|dim| usize::try_from(dim.as_u64().unwrap()).unwrap())
+        .collect();
+    nest(recorded["array"].as_array().unwrap(), &shape)
+}
+
+fn nest(flat: &[Json], shape: &[usize]) -> Json {
+    let [dim, inner @ ..] = shape else { return flat[0].clone() };
+    let size: usize = inner.iter().product();
+    (0..*dim).map(|index| nest(&flat[index * size..(index + 1) * size], inner)).collect()
+}
+
+/// Equal: integers, truth values and strings exactly, other numbers within 1e-5 of their size.
+fn equal(left: &Json, right: &Json) -> bool {
+    match (left, right) {
+        (Json::Array(left), Json::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Json::Object(left), Json::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| equal(left, right)))
+        }
+        (Json::Number(left), Json::Number(right)) if left.is_f64() || right.is_f64() => {
+            let (left, right) = (left.as_f64().unwrap(), right.as_f64().unwrap());
+            (left - right).abs() <= 1e-5 * right.abs().max(left.abs())
+        }
+        (left, right) => left == right,
+    }
+}
+
+/// The bytes of a field.
+pub fn decode(record: &Json, field: &str) -> Vec<u8> {
+    STANDARD.decode(record[field].as_str().unwrap()).unwrap()
+}
+
+/// Makes the serialized computation to run of a record, or says what is wrong.
+pub type Source = fn(&Json) -> Result<Vec<u8>, String>;
+
+/// Runs one record; says what is wrong.
+fn run(record: &Json, source: Source, directory: &Path) -> Result<(), String> {
+    let name = record["name"].as_str().unwrap();
+    let expected = right_value(name).unwrap_or_else(|| expected(&record["result"]));
+    let comp = directory.join(format!("{name}.pb"));
+    std::fs::write(&comp, source(record).map_err(|error| format!("{name}: {error}"))?).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
+    command.arg("run").arg(&comp).arg("--json");
+    if let Some(clients) = record.get("clients").and_then(Json::as_u64) {
+        command.arg("--clients").arg(clients.to_string());
+    }
+    if !record["args"].is_null() {
+        let argument = directory.join(format!("{name}.arg.pb"));
+        std::fs::write(&argument, decode(record, "args")).unwrap();
+        command.arg("--arg").arg(argument);
+    }
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let found: Json = serde_json::from_slice(&output.stdout).map_err(|error| format!("{name}: {error}"))?;
+    if equal(&found, &expected) { Ok(()) } else { Err(format!("{name}: expected {expected}, found {found}")) }
+}
+
+/// Runs every record of a file that has a result: what `source` makes of it, with the recorded
+/// arguments and number of clients, must give the recorded result.
+pub fn check(file: &str, source: Source, least: usize) {
+    let records: Vec<Json> = records(file)
+        .into_iter()
+        .filter(|record| record.get("result").is_some() || right_value(record["name"].as_str().unwrap()).is_some())
+        .collect();
+    assert!(records.len() >= least, "only {} records in {file}", records.len());
+    let directory = tempfile::tempdir().unwrap();
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let problems: Vec<String> = std::thread::scope(|scope| {
+        let work = || {
+            let take = || records.get(next.fetch_add(1, Ordering::Relaxed));
+            std::iter::from_fn(take)
+                .filter_map(|record| run(record, source, directory.path()).err())
+                .collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}

@@ -1,0 +1,134 @@
+//! What can go wrong while a computation is compiled.
+
+use crate::graph::GraphError;
+use tff_ir::{BuildError, CompPath, Diagnostic};
+use tff_types::{Mismatch, Type, TypeError};
+use thiserror::Error;
+
+/// Why a computation cannot be compiled: which pass says so, where, and what the matter is.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CompileError {
+    /// The computation breaks rules already before it is compiled.
+    #[error("the computation is not valid: {}", all(.0))]
+    Invalid(Vec<Diagnostic>),
+    /// A pass cannot rewrite the computation.
+    #[error("{pass} at {path}: {problem}")]
+    Pass {
+        /// The name of the pass.
+        pass: &'static str,
+        /// Where in the computation that the pass was given.
+        path: CompPath,
+        /// What is wrong there.
+        #[source]
+        problem: Problem,
+    },
+    /// What a pass made of the computation breaks rules: a defect of the pass.
+    #[error("{pass} broke the computation: {}", all(diagnostics))]
+    Broken {
+        /// The name of the pass.
+        pass: &'static str,
+        /// The rules that are broken.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// What a pass made of the computation may not be used in its place: a defect of the pass.
+    #[error("{pass} changed the type of the computation: {mismatch}")]
+    TypeChanged {
+        /// The name of the pass.
+        pass: &'static str,
+        /// How the types differ.
+        mismatch: Box<Mismatch>,
+    },
+}
+
+/// What keeps a computation, or a part of it, from being rewritten.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The parts of the rewritten computation do not fit together.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The type of the rewritten computation cannot be.
+    #[error(transparent)]
+    Type(#[from] TypeError),
+    /// A graph cannot be built or merged.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The rewritten computation has too many parts.
+    #[error("the rewritten computation has more than {limit} parts")]
+    TooLarge {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The intrinsic is none that anyone knows.
+    #[error("no intrinsic is named `{uri}`{}", nearest.map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default())]
+    UnknownIntrinsic {
+        /// What it is called.
+        uri: String,
+        /// The known intrinsic that is called most like it.
+        nearest: Option<&'static str>,
+    },
+    /// The intrinsic has no meaning for this type.
+    #[error("{uri} cannot be computed as {ty}: {reason}")]
+    Intrinsic {
+        /// The intrinsic.
+        uri: &'static str,
+        /// The type of the intrinsic.
+        ty: Type,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// What is expected to be local is not.
+    #[error("{what} cannot be part of a graph")]
+    NotLocal {
+        /// What it is.
+        what: String,
+    },
+    /// The computation is of a type, or of a shape, that does not suit.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What would suit.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// Types that belong together do not fit.
+    #[error("{what}: {mismatch}")]
+    Mismatch {
+        /// What the types are those of.
+        what: String,
+        /// How they differ.
+        mismatch: Box<Mismatch>,
+    },
+}
+
+/// A [`Problem`] and the address of the node it is about, if it is about one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassError {
+    /// What is wrong.
+    pub problem: Problem,
+    /// The [address](tff_ir::Comp::address) of the node within the computation given to the pass.
+    pub node: Option<usize>,
+}
+
+impl PassError {
+    /// A problem with one node.
+    pub fn at(node: &tff_ir::Comp, problem: impl Into<Problem>) -> Self {
+        Self { problem: problem.into(), node: Some(node.address()) }
+    }
+}
+
+impl<P: Into<Problem>> From<P> for PassError {
+    fn from(problem: P) -> Self {
+        Self { problem: problem.into(), node: None }
+    }
+}
+
+/// The first few diagnostics on one line.
+fn all(diagnostics: &[Diagnostic]) -> String {
+    const SHOWN: usize = 5;
+    let mut shown: Vec<_> = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect();
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
+}

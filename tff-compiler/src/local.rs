@@ -1,0 +1,105 @@
+//! Local computations as TensorFlow graphs.
+
+use crate::error::{PassError, Problem};
+use crate::graph::{GraphBuilder, Wire};
+use std::sync::Arc;
+use tff_ir::{Call, Comp, CompKind, CompiledComputation, Scope, with_stack};
+use tff_types::Type;
+
+/// Whether a function can become one graph: it refers to no name it does not bind, and consists of
+/// graphs, constants, structs and names only.
+pub(crate) fn is_local(function: &Comp) -> bool {
+    let is_function_of_tensors = function.ty().as_function().is_some_and(|ty| {
+        ty.result.is_tensorflow_compatible() && ty.parameter.as_ref().is_none_or(Type::is_tensorflow_compatible)
+    });
+    is_function_of_tensors && function.preorder().all(is_local_node) && function.free_names().is_empty()
+}
+
+fn is_local_node(comp: &Comp) -> bool {
+    match comp.kind() {
+        CompKind::Intrinsic(_) | CompKind::Data(_) | CompKind::Placement(_) => false,
+        CompKind::CompiledComputation(compiled) => matches!(compiled, CompiledComputation::TensorFlow(_)),
+        CompKind::Reference(_) | CompKind::Lambda(_) => true,
+        _ => !comp.ty().contains_function() && !comp.ty().contains_federated() && !comp.ty().contains_abstract(),
+    }
+}
+
+/// A function as one graph; a graph stays as it is. A computation that is no function becomes the
+/// result of a graph without parameter: `( -> T)` in place of `T`.
+///
+/// Each call becomes a copy of the graph that is called.
+///
+/// # Errors
+/// [`Problem::NotLocal`] with the part that cannot be in a graph, and what building graphs says.
+pub(crate) fn compile_to_graph(comp: &Comp) -> Result<Comp, PassError> {
+    let mut builder = GraphBuilder::new();
+    let mut scope = Scope::new();
+    let result = match comp.kind() {
+        CompKind::CompiledComputation(CompiledComputation::TensorFlow(_)) => return Ok(comp.clone()),
+        CompKind::Lambda(lambda) => {
+            if let Some(parameter) = &lambda.parameter {
+                let wire = builder.parameter(&parameter.ty).map_err(|error| PassError::at(comp, error))?;
+                scope.bind(parameter.name.clone(), wire);
+            }
+            &lambda.result
+        }
+        _ => comp,
+    };
+    let wire = eval(result, &mut builder, &mut scope)?;
+    builder.finish(&wire).map_err(|error| PassError::at(comp, error))
+}
+
+fn eval(comp: &Comp, builder: &mut GraphBuilder, scope: &mut Scope<Wire>) -> Result<Wire, PassError> {
+    let not_local = |what: String| PassError::at(comp, Problem::NotLocal { what });
+    with_stack(|| match comp.kind() {
+        CompKind::Reference(reference) => {
+            let wire = scope.get(&reference.name).cloned();
+            wire.ok_or_else(|| not_local(format!("the name `{}`, which is bound outside,", reference.name)))
+        }
+        CompKind::Selection(selection) => {
+            let source = eval(&selection.source, builder, scope)?;
+            source.element(selection.index).map_err(|error| PassError::at(comp, error))
+        }
+        CompKind::Struct(structure) => {
+            let elements = structure.elements.iter();
+            let elements = elements.map(|it| Ok((it.name.clone(), eval(&it.value, builder, scope)?)));
+            let elements = elements.collect::<Result<Vec<(Option<Arc<str>>, Wire)>, PassError>>()?;
+            Wire::structure(elements).map_err(|error| PassError::at(comp, error))
+        }
+        CompKind::Block(block) => {
+            let mut bound = 0;
+            let locals = block.locals.iter().try_for_each(|local| {
+                let wire = eval(&local.value, builder, scope)?;
+                scope.bind(local.name.clone(), wire);
+                bound += 1;
+                Ok(())
+            });
+            let result = locals.and_then(|()| eval(&block.result, builder, scope));
+            block.locals.iter().take(bound).for_each(|local| drop(scope.unbind(&local.name)));
+            result
+        }
+        CompKind::Literal(literal) => builder.constant(&literal.array).map_err(|error| PassError::at(comp, error)),
+        CompKind::Call(call) => eval_call(comp, call, builder, scope),
+        CompKind::Intrinsic(intrinsic) => Err(not_local(format!("the intrinsic {}", intrinsic.uri))),
+        CompKind::Lambda(_) => Err(not_local("a function that is not called".to_owned())),
+        CompKind::CompiledComputation(_) => Err(not_local(format!("the uncalled {} computation", comp.kind_name()))),
+        CompKind::Data(_) | CompKind::Placement(_) => Err(not_local(comp.kind_name().to_owned())),
+    })
+}
+
+fn eval_call(comp: &Comp, call: &Call, builder: &mut GraphBuilder, scope: &mut Scope<Wire>) -> Result<Wire, PassError> {
+    let argument = call.argument.as_ref().map(|argument| eval(argument, builder, scope)).transpose()?;
+    let function = &call.function;
+    match (function.kind(), function.ty().as_function()) {
+        (CompKind::CompiledComputation(CompiledComputation::TensorFlow(body)), Some(ty)) => {
+            builder.call(body, ty, argument.as_ref()).map_err(|error| PassError::at(comp, error))
+        }
+        _ => {
+            let what = match function.as_intrinsic() {
+                Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri),
+                None => format!("a call of a {}", function.kind_name()),
+            };
+            Err(PassError::at(function, Problem::NotLocal { what }))
+        }
+    }
+}

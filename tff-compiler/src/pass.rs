@@ -1,0 +1,167 @@
+//! Passes, and the runner that checks what they do.
+
+use crate::error::{CompileError, PassError};
+use std::fmt;
+use std::time::{Duration, Instant};
+use tff_ir::{Code, Comp, CompKind, CompPath, CompStep, Diagnostic, Severity, Transformed, validate};
+
+/// One rewrite of a computation into an equivalent one.
+///
+/// A pass takes a valid computation and returns a valid one, of a type that is assignable to the
+/// old one. A pass never runs another pass: pipelines order them.
+pub trait Pass: fmt::Debug + Sync {
+    /// The name, equal to the file stem: `remove_unused_block_locals`.
+    fn name(&self) -> &'static str;
+
+    /// What it does, in one line.
+    fn description(&self) -> &'static str;
+
+    /// Returns the rewritten computation and whether anything changed.
+    ///
+    /// # Errors
+    /// What keeps the computation from being rewritten.
+    fn run(&self, comp: &Comp) -> Result<Transformed, PassError>;
+}
+
+/// What one run of a pass cost and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassStats {
+    /// The name of the pass.
+    pub pass: &'static str,
+    /// How long it took, its checks included.
+    pub duration: Duration,
+    /// Whether it changed anything.
+    pub changed: bool,
+    /// How many nodes the computation has afterwards.
+    pub nodes: usize,
+}
+
+/// Sees the computation after each pass, by the name of the pass.
+pub type Observer<'a> = &'a dyn Fn(&'static str, &Comp);
+
+/// Runs passes one after another, and checks each.
+pub(crate) struct Runner<'a> {
+    observer: Option<Observer<'a>>,
+    stats: Vec<PassStats>,
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(observer: Option<Observer<'a>>) -> Self {
+        Self { observer, stats: Vec::new() }
+    }
+
+    /// Runs a pass: the result is valid, and of a type that is assignable to the old one.
+    ///
+    /// # Errors
+    /// [`CompileError`] with the name of the pass.
+    pub(crate) fn run(&mut self, pass: &dyn Pass, comp: Comp) -> Result<Comp, CompileError> {
+        let start = Instant::now();
+        let Transformed { comp, changed } = run_pass(pass, &comp)?;
+        let nodes = comp.preorder().count();
+        self.stats.push(PassStats { pass: pass.name(), duration: start.elapsed(), changed, nodes });
+        if let Some(observer) = self.observer {
+            observer(pass.name(), &comp);
+        }
+        Ok(comp)
+    }
+
+    pub(crate) fn into_stats(self) -> Vec<PassStats> {
+        self.stats
+    }
+}
+
+/// Runs one pass on a computation, which may refer to names that it does not bind, and checks what
+/// it returns.
+///
+/// # Errors
+/// [`CompileError::Pass`] where the pass fails, [`CompileError::Broken`] and
+/// [`CompileError::TypeChanged`] where it returns what it must not.
+pub fn run_pass(pass: &dyn Pass, comp: &Comp) -> Result<Transformed, CompileError> {
+    let name = pass.name();
+    let transformed = pass.run(comp).map_err(|error| located(name, comp, error))?;
+    if transformed.changed {
+        let free = comp.free_names();
+        let diagnostics = errors_of(&transformed.comp, |name| free.contains(name));
+        if !diagnostics.is_empty() {
+            return Err(CompileError::Broken { pass: name, diagnostics });
+        }
+        let checked = comp.ty().check_assignable_from(transformed.comp.ty());
+        checked.map_err(|mismatch| CompileError::TypeChanged { pass: name, mismatch: Box::new(mismatch) })?;
+    }
+    Ok(transformed)
+}
+
+/// Checks that a computation is valid and refers to nothing it does not bind.
+///
+/// # Errors
+/// [`CompileError::Invalid`] with everything that is wrong.
+pub(crate) fn check_valid(comp: &Comp) -> Result<(), CompileError> {
+    let diagnostics = errors_of(comp, |_| false);
+    if diagnostics.is_empty() { Ok(()) } else { Err(CompileError::Invalid(diagnostics)) }
+}
+
+/// The errors that the validator finds, apart from references to free names that are allowed.
+fn errors_of(comp: &Comp, may_be_free: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+    let is_allowed = |diagnostic: &Diagnostic| {
+        diagnostic.code == Code::UnboundReference
+            && part_at(comp, &diagnostic.path)
+                .and_then(Comp::as_reference)
+                .is_some_and(|reference| may_be_free(&reference.name))
+    };
+    let errors = validate(comp).into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.filter(|diagnostic| !is_allowed(diagnostic)).collect()
+}
+
+fn part_at<'c>(comp: &'c Comp, path: &CompPath) -> Option<&'c Comp> {
+    path.steps().iter().try_fold(comp, |comp, step| match step {
+        CompStep::Source | CompStep::Function | CompStep::LambdaResult => comp.children().next(),
+        CompStep::Element(index, _) | CompStep::Local(index, _) => comp.children().nth(*index),
+        CompStep::Argument | CompStep::BlockResult => comp.children().next_back(),
+        CompStep::Elided(_) => None,
+    })
+}
+
+/// The error of a pass with the path to the node it is about.
+pub(crate) fn located(pass: &'static str, comp: &Comp, error: PassError) -> CompileError {
+    let mut steps = Vec::new();
+    if let Some(node) = error.node {
+        find(comp, node, &mut steps);
+    }
+    CompileError::Pass { pass, path: CompPath::new(&steps), problem: error.problem }
+}
+
+/// Finds the steps to a node by its address; leaves none where it is not there.
+fn find(comp: &Comp, node: usize, steps: &mut Vec<CompStep>) -> bool {
+    tff_ir::with_stack(|| {
+        comp.address() == node
+            || children(comp).into_iter().any(|(step, child)| {
+                steps.push(step);
+                let found = find(child, node, steps);
+                if !found {
+                    steps.pop();
+                }
+                found
+            })
+    })
+}
+
+fn children(comp: &Comp) -> Vec<(CompStep, &Comp)> {
+    match comp.kind() {
+        CompKind::Selection(selection) => vec![(CompStep::Source, &selection.source)],
+        CompKind::Struct(structure) => {
+            let elements = structure.elements.iter().enumerate();
+            elements.map(|(index, element)| (CompStep::Element(index, element.name.clone()), &element.value)).collect()
+        }
+        CompKind::Call(call) => {
+            let argument = call.argument.as_ref().map(|argument| (CompStep::Argument, argument));
+            [(CompStep::Function, &call.function)].into_iter().chain(argument).collect()
+        }
+        CompKind::Lambda(lambda) => vec![(CompStep::LambdaResult, &lambda.result)],
+        CompKind::Block(block) => {
+            let locals = block.locals.iter().enumerate();
+            let locals = locals.map(|(index, local)| (CompStep::Local(index, local.name.clone()), &local.value));
+            locals.chain([(CompStep::BlockResult, &block.result)]).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,49 @@
+//! Replaces intrinsics that no runtime computes by functions that do the same.
+
+use crate::error::{PassError, Problem};
+use crate::pass::Pass;
+use crate::reductions::{find, nearest};
+use tff_ir::{Comp, IntrinsicDef, Transformed, transform_postorder};
+
+/// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
+/// `federated_max`, `sequence_sum` and the generic operators by their bodies.
+///
+/// An intrinsic that nobody knows is an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReduceIntrinsics {
+    /// Whether to replace secure aggregations, too, by what computes the same **without any
+    /// security**: for tests and simulations.
+    pub insecure: bool,
+}
+
+impl Pass for ReduceIntrinsics {
+    fn name(&self) -> &'static str {
+        "reduce_intrinsics"
+    }
+
+    fn description(&self) -> &'static str {
+        "replaces sums, means, extremes and generic operators by aggregations and graphs"
+    }
+
+    fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        transform_postorder(comp, &mut |comp| self.reduce(comp))
+    }
+}
+
+impl ReduceIntrinsics {
+    fn reduce(&self, comp: Comp) -> Result<Transformed, PassError> {
+        let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
+        if IntrinsicDef::find(&intrinsic.uri).is_none() {
+            let uri = intrinsic.uri.chars().take(100).collect();
+            return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest: nearest(&intrinsic.uri) }));
+        }
+        let Some(reduction) = find(&intrinsic.uri, self.insecure) else { return Ok(Transformed::no(comp)) };
+        let body = reduction(comp.ty()).map_err(|problem| PassError::at(&comp, problem))?;
+        let checked = comp.ty().check_assignable_from(body.ty());
+        checked.map_err(|mismatch| {
+            let what = format!("the body of {}", intrinsic.uri);
+            PassError::at(&comp, Problem::Mismatch { what, mismatch: Box::new(mismatch) })
+        })?;
+        Ok(Transformed::yes(body))
+    }
+}

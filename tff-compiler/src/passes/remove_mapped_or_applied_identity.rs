@@ -1,0 +1,45 @@
+//! Drops maps of the identity: the result is the value that is mapped.
+
+use crate::error::PassError;
+use crate::pass::Pass;
+use tff_ir::{Comp, Transformed, transform_postorder};
+
+/// Drops calls of `federated_map`, `federated_map_all_equal`, `federated_apply` and `sequence_map`
+/// with the identity, `(x -> x)`.
+///
+/// `federated_map(<(a -> a),v>)` becomes `v`, also where that is all-equal and the map is not.
+#[derive(Clone, Copy, Debug)]
+pub struct RemoveMappedOrAppliedIdentity;
+
+impl Pass for RemoveMappedOrAppliedIdentity {
+    fn name(&self) -> &'static str {
+        "remove_mapped_or_applied_identity"
+    }
+
+    fn description(&self) -> &'static str {
+        "drops maps of the identity"
+    }
+
+    fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        transform_postorder(comp, &mut |comp| {
+            let mapped = mapped(&comp).filter(|value| comp.ty().is_assignable_from(value.ty()));
+            Ok(mapped.map_or_else(|| Transformed::no(comp.clone()), |value| Transformed::yes(value.clone())))
+        })
+    }
+}
+
+/// The value that the identity is mapped over.
+fn mapped(comp: &Comp) -> Option<&Comp> {
+    const MAPS: [&str; 4] = ["federated_map", "federated_map_all_equal", "federated_apply", "sequence_map"];
+    let call = comp.as_call()?;
+    let uri = &call.function.as_intrinsic()?.uri;
+    let [function, value] = call.argument.as_ref()?.as_struct()?.elements.as_ref() else { return None };
+    (MAPS.contains(&uri.as_ref()) && is_identity(&function.value)).then_some(&value.value)
+}
+
+fn is_identity(comp: &Comp) -> bool {
+    comp.as_lambda().is_some_and(|lambda| match (&lambda.parameter, lambda.result.as_reference()) {
+        (Some(parameter), Some(reference)) => parameter.name == reference.name,
+        _ => false,
+    })
+}

@@ -1,0 +1,268 @@
+//! Call-dominant form: every call is a local of a block, in the order of evaluation, and what is
+//! left around them only selects, packs and makes functions.
+//!
+//! The computation is evaluated symbolically. A name stands for a value: a computation without
+//! calls, a struct, or a function together with what the names in it stand for. Calling a function
+//! evaluates its result anew; only calls of what is not known here (intrinsics, graphs, parameters)
+//! remain. A function that is still needed as a value is written out where it is needed, with a
+//! parameter of a name of its own, so nothing is ever captured.
+
+use crate::error::{PassError, Problem};
+use crate::pass::Pass;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use tff_ir::{BuildError, Comp, CompKind, Lambda, Scope, Transformed, UniqueNames, with_stack};
+use tff_types::Type;
+
+/// Rewrites into call-dominant form: `g(g(1))` becomes `(let _var1=g(1),_var2=g(_var1) in _var2)`.
+///
+/// Every call is a local of the block of the innermost function around it; no function that is
+/// known is called; nothing is selected from a struct that is written out; blocks stand only at the
+/// root and as results of functions; names are unique. Calls whose result is not needed remain.
+#[derive(Clone, Copy, Debug)]
+pub struct ToCallDominant;
+
+impl Pass for ToCallDominant {
+    fn name(&self) -> &'static str {
+        "to_call_dominant"
+    }
+
+    fn description(&self) -> &'static str {
+        "makes every call a local, calls known functions, selects from known structs"
+    }
+
+    fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        let mut build = Build {
+            fresh: UniqueNames::new(comp),
+            taken: comp.free_names().into_iter().collect(),
+            free_names: HashMap::new(),
+            left: MAX_PARTS,
+            bindings: Vec::new(),
+        };
+        let value = build.eval(comp, &mut Scope::new())?;
+        let result = build.reify(&value)?;
+        let comp = if build.bindings.is_empty() { result } else { Comp::block(build.bindings, result)? };
+        // Whether anything changed is not worth a comparison.
+        Ok(Transformed::yes(comp))
+    }
+}
+
+/// How many parts the result may have, and how many steps it may take: calling functions can make
+/// a small computation as large as one likes.
+const MAX_PARTS: usize = 1 << 22;
+
+/// What a name or a part of the computation stands for.
+#[derive(Clone)]
+enum Value {
+    /// A computation in which nothing is left to do, without calls.
+    Comp(Comp),
+    /// A struct with functions in it.
+    Struct(Rc<[(Option<Arc<str>>, Value)]>),
+    Function(Rc<Function>),
+}
+
+/// A function that can be called here.
+struct Function {
+    /// The lambda.
+    lambda: Comp,
+    /// What its free names stand for, as far as they are bound.
+    bound: Vec<(Arc<str>, Value)>,
+}
+
+struct Build {
+    fresh: UniqueNames,
+    /// The names that no binder of the result may have any more.
+    taken: HashSet<Arc<str>>,
+    /// The free names of lambdas, by address.
+    free_names: HashMap<usize, Rc<BTreeSet<Arc<str>>>>,
+    left: usize,
+    /// The locals of the innermost block in the making.
+    bindings: Vec<(Arc<str>, Comp)>,
+}
+
+impl Build {
+    fn step(&mut self, parts: usize) -> Result<(), PassError> {
+        self.left = self.left.checked_sub(parts).ok_or(Problem::TooLarge { limit: MAX_PARTS })?;
+        Ok(())
+    }
+
+    fn eval(&mut self, comp: &Comp, scope: &mut Scope<Value>) -> Result<Value, PassError> {
+        self.step(1)?;
+        with_stack(|| match comp.kind() {
+            CompKind::Reference(reference) => {
+                Ok(scope.get(&reference.name).cloned().unwrap_or_else(|| Value::Comp(comp.clone())))
+            }
+            CompKind::Selection(selection) => {
+                let source = self.eval(&selection.source, scope)?;
+                source.element(selection.index).map_err(|error| PassError::at(comp, error))
+            }
+            CompKind::Struct(structure) => {
+                let elements = structure.elements.iter();
+                let elements = elements.map(|it| Ok((it.name.clone(), self.eval(&it.value, scope)?)));
+                Value::structure(elements.collect::<Result<_, PassError>>()?)
+            }
+            CompKind::Lambda(_) => self.function(comp, scope),
+            CompKind::Block(block) => {
+                let mut bound = 0;
+                let locals = block.locals.iter().try_for_each(|local| {
+                    let value = self.eval(&local.value, scope)?;
+                    scope.bind(local.name.clone(), value);
+                    bound += 1;
+                    Ok(())
+                });
+                let result = locals.and_then(|()| self.eval(&block.result, scope));
+                block.locals.iter().take(bound).for_each(|local| drop(scope.unbind(&local.name)));
+                result
+            }
+            CompKind::Call(call) => {
+                let function = self.eval(&call.function, scope)?;
+                let argument = call.argument.as_ref().map(|argument| self.eval(argument, scope)).transpose()?;
+                self.call(&function, argument).map_err(|error| match error.node {
+                    None => PassError::at(comp, error.problem),
+                    Some(_) => error,
+                })
+            }
+            CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => Ok(Value::Comp(comp.clone())),
+        })
+    }
+
+    fn function(&mut self, comp: &Comp, scope: &Scope<Value>) -> Result<Value, PassError> {
+        let names = self.free_names.entry(comp.address()).or_insert_with(|| Rc::new(comp.free_names())).clone();
+        self.step(names.len())?;
+        let bound = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone())));
+        Ok(Value::Function(Rc::new(Function { lambda: comp.clone(), bound: bound.collect() })))
+    }
+
+    fn call(&mut self, function: &Value, argument: Option<Value>) -> Result<Value, PassError> {
+        match function {
+            Value::Function(function) => {
+                let Some(lambda) = function.lambda.as_lambda() else { return Ok(Value::Comp(function.lambda.clone())) };
+                let mut scope = function.scope();
+                if let (Some(parameter), Some(argument)) = (&lambda.parameter, argument) {
+                    scope.bind(parameter.name.clone(), argument.with_names_of(&parameter.ty)?);
+                }
+                self.eval(&lambda.result, &mut scope)
+            }
+            Value::Comp(function) => {
+                let argument = argument.map(|argument| self.reify(&argument)).transpose()?;
+                self.step(1 + argument.as_ref().map_or(0, |argument| argument.preorder().take(MAX_PARTS).count()))?;
+                let call = Comp::call(function.clone(), argument)?;
+                let name = self.fresh.next_name();
+                let reference = Comp::reference(name.clone(), call.ty().clone())?;
+                self.bindings.push((name, call));
+                Ok(Value::Comp(reference))
+            }
+            Value::Struct(_) => Err(BuildError::NotAFunction { found: self.reify(function)?.ty().clone() }.into()),
+        }
+    }
+
+    /// The value as a computation; functions are written out.
+    fn reify(&mut self, value: &Value) -> Result<Comp, PassError> {
+        self.step(1)?;
+        with_stack(|| match value {
+            Value::Comp(comp) => Ok(comp.clone()),
+            Value::Struct(elements) => {
+                let elements = elements.iter().map(|(name, value)| Ok((name.clone(), self.reify(value)?)));
+                Ok(Comp::structure(elements.collect::<Result<Vec<_>, PassError>>()?)?)
+            }
+            Value::Function(function) => {
+                let outer = std::mem::take(&mut self.bindings);
+                let lambda = self.write_out(function);
+                self.bindings = outer;
+                lambda
+            }
+        })
+    }
+
+    fn write_out(&mut self, function: &Function) -> Result<Comp, PassError> {
+        let Some(Lambda { parameter, result }) = function.lambda.as_lambda() else {
+            return Ok(function.lambda.clone());
+        };
+        let mut scope = function.scope();
+        let parameter = parameter.as_ref().map(|parameter| {
+            let is_new = self.taken.insert(parameter.name.clone());
+            (parameter, if is_new { parameter.name.clone() } else { self.fresh.next_name() })
+        });
+        if let Some((parameter, name)) = &parameter {
+            let reference = Comp::reference(name.clone(), parameter.ty.clone())?;
+            scope.bind(parameter.name.clone(), Value::Comp(reference));
+        }
+        let result = self.eval(result, &mut scope)?;
+        let result = self.reify(&result)?;
+        let bindings = std::mem::take(&mut self.bindings);
+        let result = if bindings.is_empty() { result } else { Comp::block(bindings, result)? };
+        Ok(Comp::lambda(parameter.map(|(parameter, name)| (name, parameter.ty.clone())), result)?)
+    }
+}
+
+impl Function {
+    fn scope(&self) -> Scope<Value> {
+        let mut scope = Scope::new();
+        self.bound.iter().for_each(|(name, value)| scope.bind(name.clone(), value.clone()));
+        scope
+    }
+}
+
+impl Value {
+    fn structure(elements: Vec<(Option<Arc<str>>, Self)>) -> Result<Self, PassError> {
+        let comp = |value: &Self| if let Self::Comp(comp) = value { Some(comp.clone()) } else { None };
+        let comps: Option<Vec<_>> = elements.iter().map(|(name, value)| Some((name.clone(), comp(value)?))).collect();
+        match comps {
+            Some(comps) => Ok(Self::Comp(Comp::structure(comps)?)),
+            None => Ok(Self::Struct(elements.into())),
+        }
+    }
+
+    fn element(&self, index: usize) -> Result<Self, BuildError> {
+        match self {
+            Self::Comp(comp) => match comp.as_struct().and_then(|structure| structure.elements.get(index)) {
+                Some(element) => Ok(Self::Comp(element.value.clone())),
+                None => Ok(Self::Comp(Comp::selection(comp.clone(), index)?)),
+            },
+            Self::Struct(elements) => {
+                let element = elements.get(index).map(|(_, value)| value.clone());
+                element.ok_or(BuildError::IndexOutOfRange { index, len: elements.len() })
+            }
+            Self::Function(function) => Err(BuildError::NotAStruct { found: function.lambda.ty().clone() }),
+        }
+    }
+
+    /// The value where one of another type is expected, which may name elements that have no name
+    /// here: the names are part of what the computation returns.
+    fn with_names_of(self, ty: &Type) -> Result<Self, PassError> {
+        let Some(structure) = ty.as_struct() else { return Ok(self) };
+        if !structure.elements().iter().any(|element| has_names(&element.ty) || element.name.is_some()) {
+            return Ok(self);
+        }
+        if let Self::Comp(comp) = &self
+            && (comp.ty() == ty || same_names(comp.ty(), ty))
+        {
+            return Ok(self);
+        }
+        let elements = structure.elements().iter().enumerate();
+        let elements = elements
+            .map(|(index, element)| Ok((element.name.clone(), self.element(index)?.with_names_of(&element.ty)?)));
+        Self::structure(elements.collect::<Result<_, PassError>>()?)
+    }
+}
+
+fn has_names(ty: &Type) -> bool {
+    let Some(structure) = ty.as_struct() else { return false };
+    structure.elements().iter().any(|element| element.name.is_some() || has_names(&element.ty))
+}
+
+/// Whether two structs name their elements alike, at all levels.
+fn same_names(left: &Type, right: &Type) -> bool {
+    let (Some(left), Some(right)) = (left.as_struct(), right.as_struct()) else { return true };
+    left.len() == right.len()
+        && left
+            .elements()
+            .iter()
+            .zip(right.elements())
+            .all(|(left, right)| left.name == right.name && same_names(&left.ty, &right.ty))
+}

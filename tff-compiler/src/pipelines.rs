@@ -1,0 +1,93 @@
+//! The orders in which passes run, one pipeline for each form.
+
+use crate::error::CompileError;
+use crate::pass::{Observer, Pass, PassStats, Runner, check_valid};
+use crate::passes::{
+    AddCacheIds, CheckOps, CompileLocalSubcomputations, DisableCallRewriting, ReduceIntrinsics,
+    RemoveUnusedBlockLocals, ShareEqualBodies, ToCallDominant,
+};
+use std::collections::BTreeSet;
+use std::fmt;
+use tff_ir::Comp;
+
+/// What pipelines do besides what they must.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Options<'a> {
+    /// Whether secure aggregations are replaced by what computes the same **without any
+    /// security**: for tests and simulations.
+    pub insecure_aggregation: bool,
+    /// The only TensorFlow ops that graphs may use, if there is such a list.
+    pub allowed_ops: Option<BTreeSet<String>>,
+    /// The TensorFlow ops that graphs must not use.
+    pub disallowed_ops: BTreeSet<String>,
+    /// Sees the computation after each pass.
+    pub observer: Option<Observer<'a>>,
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("insecure_aggregation", &self.insecure_aggregation)
+            .field("allowed_ops", &self.allowed_ops)
+            .field("disallowed_ops", &self.disallowed_ops)
+            .field("observer", &self.observer.is_some())
+            .finish()
+    }
+}
+
+/// A compiled computation.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The computation, of a type that is assignable to that before.
+    pub comp: Comp,
+    /// What each pass did, in the order in which they ran.
+    pub stats: Vec<PassStats>,
+}
+
+/// Compiles to what runtimes compute: aggregations, maps, sequences and graphs, in call-dominant
+/// form, with one graph for each local function.
+///
+/// # Errors
+/// [`CompileError`] with the pass, the path and the reason.
+pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+    let reduce = ReduceIntrinsics { insecure: options.insecure_aggregation };
+    let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
+    let has_check = check.allowed.is_some() || !check.disallowed.is_empty();
+    let passes: [&dyn Pass; 7] = [
+        // Bodies are functions that are called: what calls them must be made call-dominant after.
+        &reduce,
+        &ToCallDominant,
+        &RemoveUnusedBlockLocals,
+        // Functions that call one another, and what is not needed, must be gone.
+        &CompileLocalSubcomputations,
+        &DisableCallRewriting,
+        // Merging and rewriting make new graphs; ids are of what they are in the end.
+        &ShareEqualBodies,
+        &AddCacheIds,
+    ];
+    let check: &[&dyn Pass] = if has_check { &[&check] } else { &[] };
+    // What is checked is what is given and what intrinsics became.
+    run(comp, passes.iter().take(1).chain(check).chain(passes.iter().skip(1)).copied(), options)
+}
+
+/// Compiles to call-dominant form, with intrinsics as they are.
+///
+/// # Errors
+/// [`CompileError`] with the pass, the path and the reason.
+pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+    // Unused calls are known only when every call is a local.
+    let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
+    run(comp, passes, options)
+}
+
+fn run<'p>(
+    comp: &Comp,
+    passes: impl IntoIterator<Item = &'p dyn Pass>,
+    options: &Options<'_>,
+) -> Result<Compiled, CompileError> {
+    check_valid(comp)?;
+    let mut runner = Runner::new(options.observer);
+    let comp = passes.into_iter().try_fold(comp.clone(), |comp, pass| runner.run(pass, comp))?;
+    Ok(Compiled { comp, stats: runner.into_stats() })
+}

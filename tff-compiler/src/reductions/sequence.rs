@@ -1,0 +1,21 @@
+//! Operators on sequences.
+
+use super::{lambda, parameter};
+use crate::create::{create_call, expected};
+use crate::error::Problem;
+use crate::graph::{BinaryOp, generic};
+use tff_ir::Comp;
+use tff_types::Type;
+
+/// `sequence_sum`: a reduction that starts from zero and adds.
+pub(super) fn sum(ty: &Type) -> Result<Comp, Problem> {
+    let (_, sequence) = parameter(ty)?;
+    let element = &sequence.as_sequence().ok_or_else(|| expected("a sequence", sequence))?.element;
+    lambda(sequence, |value| {
+        let zero = Comp::call(generic::zero(element)?, None)?;
+        let operator = generic::binary_operator(BinaryOp::Add, &Type::tuple([element.clone(), element.clone()])?)?;
+        let argument = Comp::tuple([value, zero, operator])?;
+        let parameter = argument.ty().clone();
+        create_call("sequence_reduce", argument, parameter, element.clone())
+    })
+}
