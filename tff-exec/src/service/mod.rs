@@ -9,7 +9,8 @@ mod observe;
 mod serve;
 mod status;
 
-pub use serve::{ServeError, ServerOptions, bind, serve};
+pub use observe::describe_metrics;
+pub use serve::{ServeError, ServerOptions, Tls, bind, serve};
 
 use crate::ExecError;
 use executors::{Executors, Lease};
