@@ -5,11 +5,12 @@ mod fmt;
 mod parse;
 mod print;
 mod run;
+mod serve;
 mod simulate;
 mod r#type;
 
 use crate::executor::{CompilationArgs, executor};
-use crate::log::LogArgs;
+use crate::log::{Kind, LogArgs};
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -25,9 +26,15 @@ pub(crate) enum Command {
     Fmt(fmt::Args),
     Run(run::Args),
     Simulate(simulate::Args),
+    Serve(serve::Args),
 }
 
 impl Command {
+    /// What its logs are of.
+    pub(crate) const fn log_kind(&self) -> Kind {
+        if matches!(self, Self::Serve(_)) { Kind::Server } else { Kind::Command }
+    }
+
     /// Runs the command. It fails without an error where what it found is its result.
     pub(crate) fn run(self, log: &LogArgs) -> Result<ExitCode> {
         match self {
@@ -38,6 +45,7 @@ impl Command {
             Self::Fmt(args) => return args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
+            Self::Serve(args) => args.run(),
         }
         .map(|()| ExitCode::SUCCESS)
     }
