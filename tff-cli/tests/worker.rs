@@ -253,6 +253,75 @@ async fn metrics_are_served_and_return_to_zero() -> Outcome {
     Ok(())
 }
 
+/// The resident memory of a process, in kilobytes.
+#[cfg(target_os = "linux")]
+fn resident(process: &Process) -> Result<f64, Box<dyn Error>> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.0.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn memory_stays_flat_over_many_rounds() -> Outcome {
+    const SIZE: usize = 4 << 20;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+    let (worker, port) = Process::worker(&["--metrics-addr", &address.to_string(), "--max-live-bytes=10000000"])?;
+    let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await?;
+    let text = format!(
+        "(x:uint8[{SIZE}]@SERVER -> federated_map(<(y:uint8[{SIZE}] -> <lit int32 1>),federated_broadcast(x)>))"
+    );
+    let comp = tff_ir::text::parse(&text, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
+    let function = pb::Value { value: Some(pb::value::Value::Computation(comp.to_proto()?)) };
+    let array = tff_ir::Array::dense(tff_types::DType::UInt8, [SIZE as u64], vec![1; SIZE].into())?.to_proto_value();
+    let placement = |uri: &str| Some(pb::Placement { uri: uri.to_owned() });
+    let spec = pb::PlacementSpec { placement: placement("server").map(pb::placement_spec::Placement::Value) };
+    let argument = pb::Value {
+        value: Some(pb::value::Value::Federated(pb::value::Federated {
+            r#type: Some(pb::FederatedType { placement: Some(spec), all_equal: true, member: None }),
+            value: vec![pb::Value { value: Some(pb::value::Value::Array(array)) }],
+        })),
+    };
+    let mut sizes = Vec::new();
+    for round in 0..500 {
+        let n_clients = 80 + round % 41;
+        let cardinalities = vec![pb::Cardinality { placement: placement("clients"), cardinality: n_clients }];
+        let executor = client.get_executor(pb::GetExecutorRequest { cardinalities }).await?.into_inner().executor;
+        let mut values = Vec::new();
+        for value in [&function, &argument] {
+            let request = pb::CreateValueRequest { executor: executor.clone(), value: Some(value.clone()) };
+            values.extend(client.create_value(request).await?.into_inner().value_ref);
+        }
+        let [function_ref, argument_ref] = [0, 1].map(|index| values.get(index).cloned());
+        let request = pb::CreateCallRequest { executor: executor.clone(), function_ref, argument_ref };
+        values.extend(client.create_call(request).await?.into_inner().value_ref);
+        let request = pb::ComputeRequest { executor: executor.clone(), value_ref: values.last().cloned() };
+        let Some(pb::value::Value::Federated(result)) =
+            client.compute(request).await?.into_inner().value.and_then(|value| value.value)
+        else {
+            return Err("not federated".into());
+        };
+        assert_eq!(result.value.len(), usize::try_from(n_clients)?);
+        // Clients end in both ways.
+        if round % 2 == 0 {
+            client.dispose(pb::DisposeRequest { executor: executor.clone(), value_ref: values }).await?;
+        }
+        client.dispose_executor(pb::DisposeExecutorRequest { executor }).await?;
+        if round >= 50 {
+            sizes.push(resident(&worker)?);
+        }
+    }
+    let metrics = scrape(address)?;
+    for line in ["tff_executors 0", "tff_values 0", "tff_received_bytes 0"] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    // The average of many rounds: at any one moment a message is under way or is not.
+    let average = |sizes: &[f64]| sizes.iter().sum::<f64>() / sizes.len() as f64;
+    let (first, last) = (average(&sizes[..100]), average(&sizes[sizes.len() - 100..]));
+    assert!(last < first * 1.1, "{first} kB, then {last} kB");
+    Ok(())
+}
+
 fn scrape(address: SocketAddr) -> Result<String, Box<dyn Error>> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;

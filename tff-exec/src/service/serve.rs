@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tff_proto::v0::executor_group_server::ExecutorGroupServer;
 use tokio::net::{TcpListener, TcpStream};
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -25,6 +25,9 @@ const WINDOW: u32 = 256 << 20;
 
 /// The largest HTTP/2 frame that the protocol allows.
 const MAX_FRAME: u32 = (1 << 24) - 1;
+
+/// After how much silence the system asks whether a client's machine is still there.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -211,9 +214,10 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 /// The connections of all listeners.
 fn connections(listeners: Vec<TcpListener>) -> impl Stream<Item = io::Result<TcpStream>> {
     let none: Box<dyn Stream<Item = io::Result<TcpStream>> + Send + Unpin> = Box::new(tokio_stream::empty());
-    let all = listeners.into_iter().fold(none, |all, listener| Box::new(all.merge(TcpListenerStream::new(listener))));
-    all.map(|connection| {
-        // Small answers must not wait for more to be sent with them.
-        connection.and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+    listeners.into_iter().fold(none, |all, listener| {
+        // Small answers must not wait for more to be sent with them. And a client's machine that is
+        // gone without a word must be noticed, by the system: it does not take one that sleeps for gone.
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE));
+        Box::new(all.merge(incoming))
     })
 }
