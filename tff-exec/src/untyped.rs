@@ -2,7 +2,7 @@
 
 use crate::conform::unknown_type;
 use crate::tensor_proto::{array_from_any, array_to_any};
-use crate::value::MAX_DEPTH;
+use crate::value::{MAX_DEPTH, check_n_clients};
 use crate::{Clients, ExecError, Sequence, Value};
 use std::sync::Arc;
 use tff_ir::Array;
@@ -157,7 +157,7 @@ pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result
         Value::Server(member) => federated_message(Placement::Server, vec![write(member, n_clients, dialect)?]),
         Value::Clients(Clients::AllEqual(member)) => {
             let member = write(member, n_clients, dialect)?;
-            federated_message(Placement::Clients, vec![member; n_clients])
+            federated_message(Placement::Clients, vec![member; check_n_clients(n_clients)?])
         }
         Value::Clients(Clients::Each(members)) => {
             let members = members.iter().map(|member| write(member, n_clients, dialect));

@@ -31,6 +31,18 @@ pub enum Value {
 /// functions. Types cannot be nested as deeply; values made step by step by a peer could.
 pub(crate) const MAX_DEPTH: u32 = 500;
 
+/// How many clients something may be computed or written for. A peer may say any number, and only
+/// what it sends for each of them is bounded by the size of messages.
+const MAX_CLIENTS: usize = 1_000_000;
+
+/// Refuses a number of clients that there is no memory for.
+pub(crate) const fn check_n_clients(n_clients: usize) -> Result<usize, ExecError> {
+    if n_clients > MAX_CLIENTS {
+        return Err(ExecError::Limit { what: "the number of clients", limit: MAX_CLIENTS });
+    }
+    Ok(n_clients)
+}
+
 /// The elements of a struct, by position.
 #[derive(Clone, Debug)]
 pub struct StructValue {

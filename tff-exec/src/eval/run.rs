@@ -5,6 +5,7 @@ use super::intrinsic::Intrinsic;
 use super::{federated, sequences};
 use crate::executor::Runtime;
 use crate::leaf::Prepared;
+use crate::value::check_n_clients;
 use crate::{ExecError, StructValue, Value};
 use rayon::prelude::*;
 use std::fmt;
@@ -144,9 +145,9 @@ impl<'a> Context<'a> {
     /// The number of clients.
     ///
     /// # Errors
-    /// [`ExecError::UnknownCardinality`].
+    /// [`ExecError::UnknownCardinality`], [`ExecError::Limit`].
     pub(crate) fn n_clients(&self) -> Result<usize, ExecError> {
-        self.n_clients.ok_or(ExecError::UnknownCardinality)
+        check_n_clients(self.n_clients.ok_or(ExecError::UnknownCardinality)?)
     }
 
     pub(crate) fn eval(&self, code: &Code, frame: &mut Frame) -> Result<Value, ExecError> {

@@ -160,12 +160,18 @@ const fn name_of(code: Code) -> &'static str {
     }
 }
 
-/// What the transport calls out of range is a message over the limit, and gRPC's other
-/// implementations call that an exhausted resource. Nothing else here has this code.
-fn as_limit(response: http::Response<Body>) -> http::Response<Body> {
-    match Status::from_header_map(response.headers()) {
-        Some(status) if status.code() == Code::OutOfRange => {
-            Status::resource_exhausted(status.message().trim_start_matches("Error, ")).into_http()
+/// Says in the protocol's codes, and in one line, what the transport finds wrong with a message.
+fn told(response: http::Response<Body>) -> http::Response<Body> {
+    let Some(status) = Status::from_header_map(response.headers()) else { return response };
+    let message = status.message();
+    match (status.code(), message.strip_prefix("failed to decode Protobuf message: ")) {
+        // A message over the limit; nothing else here has this code.
+        (Code::OutOfRange, _) => Status::resource_exhausted(message.trim_start_matches("Error, ")).into_http(),
+        (Code::Internal, Some(reason)) => {
+            // The place comes first, one `Message.field: ` for each of up to 100 levels.
+            let is_place = |part: &&str| part.contains('.') && !part.contains(' ');
+            let reason: Vec<&str> = reason.split(": ").skip_while(is_place).collect();
+            Status::invalid_argument(format!("the request is no valid message: {}", reason.join(": "))).into_http()
         }
         _ => response,
     }
@@ -208,7 +214,7 @@ where
         let mut call = Call::start(self.calls.clone(), rpc);
         let answer = span.in_scope(|| self.inner.call(request));
         let answer = async move {
-            let Ok(mut response) = answer.await.map(as_limit);
+            let Ok(mut response) = answer.await.map(told);
             call.answer(&response);
             response.headers_mut().insert(REQUEST_ID, id);
             Ok(response)

@@ -1,6 +1,7 @@
 //! The service over a real socket: what peers may rely on, and what they cannot break.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot reach its server must stop")]
 
+mod hostile;
 mod operations;
 mod peer;
 mod tls;
@@ -65,53 +66,3 @@ async fn a_lambda_may_be_called_without_its_argument_and_capture() {
     let call = peer.call(&inner, None).await.unwrap();
     assert_eq!(peer.compute(&call).await.unwrap(), int(6));
 }
-
-/// A lambda without types that calls itself for ever.
-fn self_application() -> pb::Computation {
-    use pb::computation::Computation as C;
-    let comp = |computation| pb::Computation { r#type: None, computation: Some(computation) };
-    let x = || Some(Box::new(comp(C::Reference(pb::Reference { name: "x".to_owned() }))));
-    let call = comp(C::Call(Box::new(pb::Call { function: x(), argument: x() })));
-    comp(C::Lambda(Box::new(pb::Lambda { parameter_name: "x".to_owned(), result: Some(Box::new(call)) })))
-}
-
-#[tokio::test]
-async fn what_kills_other_workers_is_answered() {
-    let mut peer = Peer::connect(start().await, 1).await;
-    // Recursion without end.
-    let omega = peer.value(pb::Value { value: Some(V::Computation(self_application())) }).await.unwrap();
-    let call = peer.call(&omega, Some(&omega)).await.unwrap();
-    let error = peer.compute(&call).await.unwrap_err();
-    assert_eq!(
-        (error.code(), error.message()),
-        (Code::ResourceExhausted, "the depth of calls exceeds the limit of 1000")
-    );
-    // More elements than the shape has, fewer, and far more than there is memory.
-    let identity = peer.value(computation("(x:int32 -> x)")).await.unwrap();
-    for (dims, elements) in [(vec![], 1000), (vec![5], 2), (vec![1 << 40, 1 << 20], 1)] {
-        let list = pb::array::IntList { value: vec![7; elements] };
-        let array = pb::Array {
-            dtype: DTYPE_INT32,
-            shape: Some(pb::ArrayShape { dim: dims, unknown_rank: false }),
-            content: None,
-            kind: Some(pb::array::Kind::Int32List(list)),
-        };
-        let argument = peer.value(pb::Value { value: Some(V::Array(array)) }).await.unwrap();
-        let call = peer.call(&identity, Some(&argument)).await.unwrap();
-        assert_eq!(peer.compute(&call).await.unwrap_err().code(), Code::InvalidArgument);
-    }
-    // A value made step by step, too deep to be walked.
-    let mut value = peer.value(int(1)).await.unwrap();
-    for _ in 0..600 {
-        let element = vec![pb::create_struct_request::Element { name: String::new(), value_ref: Some(value) }];
-        let request = pb::CreateStructRequest { executor: peer.executor.clone(), element };
-        value = peer.client.create_struct(request).await.unwrap().into_inner().value_ref.unwrap();
-    }
-    assert_eq!(peer.compute(&value).await.unwrap_err().code(), Code::ResourceExhausted);
-    // And the next call works.
-    let argument = peer.value(int(3)).await.unwrap();
-    let call = peer.call(&identity, Some(&argument)).await.unwrap();
-    assert_eq!(peer.compute(&call).await.unwrap(), int(3));
-}
-
-const DTYPE_INT32: i32 = 3;
