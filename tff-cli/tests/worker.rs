@@ -367,6 +367,38 @@ fn it_is_quiet_unless_asked() -> Outcome {
     Ok(())
 }
 
+#[tokio::test]
+async fn certificates_are_read_from_files() -> Outcome {
+    use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+    let mut params = rcgen::CertificateParams::new(Vec::new())?;
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate()?;
+    let ca = params.self_signed(&key)?.pem();
+    let issuer = rcgen::Issuer::new(params, key);
+    let key = rcgen::KeyPair::generate()?;
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()])?.signed_by(&key, &issuer)?.pem();
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).map(|()| path)
+    };
+    let mut command = Command::new(TFF);
+    command.args(["serve", "--port", "0", "--tls-cert"]).arg(write("cert.pem", &certificate)?);
+    command.arg("--tls-key").arg(write("key.pem", &key.serialize_pem())?).arg("--tls-ca").arg(write("ca.pem", &ca)?);
+    let mut server = Process::start(&mut command)?;
+    let endpoint = Endpoint::from_shared(format!("https://localhost:{}", server.port()?))?;
+    let trusting = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
+    // Not known to the server, and known.
+    let stranger = ExecutorGroupClient::new(endpoint.clone().tls_config(trusting.clone())?.connect_lazy());
+    let friend = trusting.identity(Identity::from_pem(certificate, key.serialize_pem()));
+    let friend = ExecutorGroupClient::new(endpoint.tls_config(friend)?.connect_lazy());
+    for (mut client, served) in [(stranger, false), (friend, true)] {
+        let refused = client.get_executor(pb::GetExecutorRequest::default()).await.err().ok_or("no cardinalities")?;
+        assert_eq!(refused.code() == tonic::Code::NotFound, served, "{refused}");
+    }
+    Ok(())
+}
+
 #[test]
 fn certificates_that_are_none_are_an_error() -> Outcome {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

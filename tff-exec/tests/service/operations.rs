@@ -159,17 +159,21 @@ async fn live_bytes_are_those_that_values_still_share() {
 #[tokio::test]
 async fn what_clients_leave_behind_is_forgotten_after_a_while() {
     let mut options = ServerOptions::default();
-    options.max_live_bytes = 30_000;
+    options.max_live_bytes = 40_000;
     options.session_ttl = Some(Duration::from_millis(400));
     let server = Server::start(&options).await;
     let mut vanished = Peer::connect(server.port, 1).await;
-    vanished.value(bytes(20_000)).await.unwrap();
+    vanished.value(bytes(16_000)).await.unwrap();
+    // One dies while it waits for a call.
+    let (mut killed, endless) = wait_for_ever(server.port, 4).await;
+    assert!(timeout(Duration::from_millis(100), killed.compute(&endless)).await.is_err());
+    drop(killed);
     // A call that is under way is a use, however long it takes.
     let (mut patient, endless) = wait_for_ever(server.port, 2).await;
     let waiting = timeout(Duration::from_secs(2), patient.compute(&endless)).await;
     assert!(waiting.is_err(), "{waiting:?}");
     let mut other = Peer::connect(server.port, 3).await;
-    other.value(bytes(20_000)).await.unwrap();
+    other.value(bytes(30_000)).await.unwrap();
     let gone = vanished.value(int(1)).await.unwrap_err();
     assert_eq!(gone.code(), Code::FailedPrecondition);
     assert!(gone.message().starts_with("Error calling `CreateValue`. No executor found for ID: 'clients=1/"));
