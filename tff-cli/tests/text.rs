@@ -399,4 +399,10 @@ fn deep_texts_are_refused_or_read() {
     error: stdin: .: the computation nests more than 100 messages, more than protobuf reads
     exit code 1
     ");
+    let calls = |levels: usize| format!("{}lit int32 1{}", "f:(int32 -> int32)(".repeat(levels), ")".repeat(levels));
+    assert_eq!(folder.run_with(&["print", "--form", "compact", "-"], &calls(5_000)).len(), 15_002);
+    insta::assert_snapshot!(folder.run_with(&["print", "--form", "structural", "-"], &calls(5_000)), @r"
+    error: stdin: too large to draw: 5001 levels, 15001 characters on one line
+    exit code 1
+    ");
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tff_ir::{Comp, CompiledComputation, TensorFlow, Transformed, transform_postorder};
 use tff_types::Type;
 
+/// Gives the graph that takes the place of one of this function type, or none where it stays.
+type Rewrite<'a> = dyn FnMut(&TensorFlow, &Type) -> Result<Option<TensorFlow>, GraphError> + 'a;
+
 /// Rewrites every TensorFlow body; `rewrite` returns none for one that stays. Bodies that are one
 /// in memory are rewritten once, and stay one.
-pub(crate) fn transform_bodies(
-    comp: &Comp,
-    rewrite: &mut dyn FnMut(&TensorFlow, &Type) -> Result<Option<TensorFlow>, GraphError>,
-) -> Result<Transformed, PassError> {
+pub(crate) fn transform_bodies(comp: &Comp, rewrite: &mut Rewrite<'_>) -> Result<Transformed, PassError> {
     // A body is kept with what it became, and thereby its address.
     let mut done: HashMap<(usize, Type), (Arc<TensorFlow>, Option<Comp>)> = HashMap::new();
     transform_postorder(comp, &mut |comp| {

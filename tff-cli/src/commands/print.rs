@@ -2,7 +2,7 @@
 
 use crate::input::Source;
 use crate::{computation, output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, ValueEnum};
 use std::convert::Infallible;
@@ -17,6 +17,9 @@ Examples:
   tff print next.pb --bodies next.bodies > next.tff      the same, in two files
   tff print next.pb --bodies labels                      without graphs, for the eye
   tff print next.pb --form formatted                     as the reference implementation prints it";
+
+/// How high a computation may be, times how long on one line, for a drawing of it to be made.
+const MAX_DRAWING: u64 = 1 << 24;
 
 /// Prints a computation.
 #[derive(Debug, clap::Args)]
@@ -79,8 +82,16 @@ impl Args {
             Form::Text => self.print_text(&comp),
             Form::Compact => output::line(comp),
             Form::Formatted => output::line(comp.formatted()),
-            Form::Structural => output::line(comp.structural()),
+            Form::Structural => self.draw(&comp),
         }
+    }
+
+    fn draw(&self, comp: &Comp) -> Result<()> {
+        let (height, width) = (u64::from(comp.height()), comp.to_string().len() as u64);
+        if height.saturating_mul(width) > MAX_DRAWING {
+            bail!("{}: too large to draw: {height} levels, {width} characters on one line", self.file.name());
+        }
+        output::line(comp.structural())
     }
 
     fn print_text(self, comp: &Comp) -> Result<()> {

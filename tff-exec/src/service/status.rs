@@ -1,6 +1,7 @@
 //! From errors to the status codes of the protocol.
 
 use crate::ExecError;
+use tff_ir::ArrayError;
 use tonic::{Code, Status};
 
 /// The status for an error. Never `UNAVAILABLE` or `FAILED_PRECONDITION`, at which TFF's client
@@ -10,7 +11,9 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::UnboundReference(_) | ExecError::IndexOutOfRange { .. } | ExecError::UnknownValue(_) => {
             Code::NotFound
         }
-        ExecError::Empty | ExecError::Unsupported(_) => Code::Unimplemented,
+        ExecError::Empty
+        | ExecError::Unsupported(_)
+        | ExecError::Array(ArrayError::Missing(_) | ArrayError::RawStrings) => Code::Unimplemented,
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } => Code::ResourceExhausted,
         ExecError::Closed => Code::Cancelled,

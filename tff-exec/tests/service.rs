@@ -1,0 +1,186 @@
+//! The service over a real socket: what peers may rely on, and what they cannot break.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot reach its server must stop")]
+
+use tff_exec::service::{ServerOptions, Service, bind, serve};
+use tff_exec::{Executor, Options};
+use tff_ir::text::{Environment, parse};
+use tff_ir::{Array, Scalar};
+use tff_proto::v0 as pb;
+use tff_proto::v0::executor_group_client::ExecutorGroupClient;
+use tff_proto::v0::value::Value as V;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+/// A client and the executor it works in.
+struct Peer {
+    client: ExecutorGroupClient<Channel>,
+    executor: Option<pb::ExecutorId>,
+}
+
+/// Starts a server on a free port.
+async fn start() -> u16 {
+    let listeners = bind(&[], 0).await.unwrap();
+    let port = listeners[0].local_addr().unwrap().port();
+    let service = Service::new(Executor::new(Options::default()));
+    tokio::spawn(async move { serve(service, &ServerOptions::default(), listeners, std::future::pending()).await });
+    port
+}
+
+fn cardinality(uri: &str, cardinality: i32) -> pb::Cardinality {
+    pb::Cardinality { placement: Some(pb::Placement { uri: uri.to_owned() }), cardinality }
+}
+
+fn int(value: i32) -> pb::Value {
+    pb::Value { value: Some(V::Array(Array::from_scalar(Scalar::Int32(value)).to_proto_value())) }
+}
+
+fn computation(text: &str) -> pb::Value {
+    let comp = parse(text, &Environment::default()).unwrap().comp;
+    pb::Value { value: Some(V::Computation(comp.to_proto().unwrap())) }
+}
+
+fn at_clients(values: Vec<pb::Value>) -> pb::Value {
+    let placement = pb::placement_spec::Placement::Value(pb::Placement { uri: "clients".to_owned() });
+    let spec = pb::PlacementSpec { placement: Some(placement) };
+    let r#type = Some(pb::FederatedType { placement: Some(spec), all_equal: false, member: None });
+    pb::Value { value: Some(V::Federated(pb::value::Federated { r#type, value: values })) }
+}
+
+impl Peer {
+    async fn connect(port: u16, n_clients: i32) -> Self {
+        let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await.unwrap();
+        let cardinalities = vec![cardinality("clients", n_clients)];
+        let response = client.get_executor(pb::GetExecutorRequest { cardinalities }).await.unwrap();
+        Self { client, executor: response.into_inner().executor }
+    }
+
+    async fn value(&mut self, value: pb::Value) -> Result<pb::ValueRef, Status> {
+        let request = pb::CreateValueRequest { value: Some(value), executor: self.executor.clone() };
+        Ok(self.client.create_value(request).await?.into_inner().value_ref.unwrap())
+    }
+
+    async fn call(&mut self, function: &pb::ValueRef, argument: Option<&pb::ValueRef>) -> Result<pb::ValueRef, Status> {
+        let request = pb::CreateCallRequest {
+            executor: self.executor.clone(),
+            function_ref: Some(function.clone()),
+            argument_ref: argument.cloned(),
+        };
+        Ok(self.client.create_call(request).await?.into_inner().value_ref.unwrap())
+    }
+
+    async fn compute(&mut self, value: &pb::ValueRef) -> Result<pb::Value, Status> {
+        let request = pb::ComputeRequest { executor: self.executor.clone(), value_ref: Some(value.clone()) };
+        Ok(self.client.compute(request).await?.into_inner().value.unwrap())
+    }
+
+    async fn dispose(&mut self, values: &[&pb::ValueRef]) -> Result<(), Status> {
+        let value_ref = values.iter().map(|&value| value.clone()).collect();
+        self.client.dispose(pb::DisposeRequest { executor: self.executor.clone(), value_ref }).await.map(|_| ())
+    }
+}
+
+#[tokio::test]
+async fn a_function_is_called_on_what_a_client_sends() {
+    let mut peer = Peer::connect(start().await, 2).await;
+    let id = peer.executor.as_ref().unwrap().id.clone();
+    assert!(id.starts_with("clients=2/"), "{id}");
+    let function = computation("(v:{int32}@CLIENTS -> federated_map(<(x:int32 -> <x,x>),v>))");
+    let function = peer.value(function).await.unwrap();
+    assert_eq!(function.id, "0");
+    let argument = peer.value(at_clients(vec![int(1), int(2)])).await.unwrap();
+    let call = peer.call(&function, Some(&argument)).await.unwrap();
+    let result = peer.compute(&call).await.unwrap();
+    let pair = |value| {
+        let element = || pb::value::r#struct::Element { name: String::new(), value: Some(int(value)) };
+        pb::Value { value: Some(V::Struct(pb::value::Struct { element: vec![element(), element()] })) }
+    };
+    assert_eq!(result, at_clients(vec![pair(1), pair(2)]));
+}
+
+#[tokio::test]
+async fn clients_with_equal_cardinalities_share_an_executor_and_not_their_values() {
+    let port = start().await;
+    let (mut first, mut second) = (Peer::connect(port, 3).await, Peer::connect(port, 3).await);
+    assert_eq!(first.executor, second.executor);
+    let (one, two) = (first.value(int(1)).await.unwrap(), second.value(int(2)).await.unwrap());
+    assert_ne!(one, two);
+    let executor = first.executor.clone();
+    first.client.dispose_executor(pb::DisposeExecutorRequest { executor }).await.unwrap();
+    assert_eq!(second.compute(&two).await.unwrap(), int(2));
+    let executor = second.executor.clone();
+    second.client.dispose_executor(pb::DisposeExecutorRequest { executor }).await.unwrap();
+    assert_eq!(second.compute(&two).await.unwrap_err().code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn everything_is_disposed_also_behind_an_unknown_value() {
+    let mut peer = Peer::connect(start().await, 0).await;
+    let (first, second) = (peer.value(int(1)).await.unwrap(), peer.value(int(2)).await.unwrap());
+    let unknown = pb::ValueRef { id: "77".to_owned() };
+    let error = peer.dispose(&[&first, &unknown, &second]).await.unwrap_err();
+    assert_eq!((error.code(), error.message()), (Code::NotFound, "value not found: 77, cannot dispose."));
+    assert_eq!(peer.compute(&second).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_lambda_may_be_called_without_its_argument_and_capture() {
+    let mut peer = Peer::connect(start().await, 0).await;
+    let constant = peer.value(computation("(x:int32 -> lit int32 5)")).await.unwrap();
+    let call = peer.call(&constant, None).await.unwrap();
+    assert_eq!(peer.compute(&call).await.unwrap(), int(5));
+    let adder = peer.value(computation("(x:int32 -> ( -> x))")).await.unwrap();
+    let argument = peer.value(int(6)).await.unwrap();
+    let inner = peer.call(&adder, Some(&argument)).await.unwrap();
+    let call = peer.call(&inner, None).await.unwrap();
+    assert_eq!(peer.compute(&call).await.unwrap(), int(6));
+}
+
+/// A lambda without types that calls itself for ever.
+fn self_application() -> pb::Computation {
+    use pb::computation::Computation as C;
+    let comp = |computation| pb::Computation { r#type: None, computation: Some(computation) };
+    let x = || Some(Box::new(comp(C::Reference(pb::Reference { name: "x".to_owned() }))));
+    let call = comp(C::Call(Box::new(pb::Call { function: x(), argument: x() })));
+    comp(C::Lambda(Box::new(pb::Lambda { parameter_name: "x".to_owned(), result: Some(Box::new(call)) })))
+}
+
+#[tokio::test]
+async fn what_kills_other_workers_is_answered() {
+    let mut peer = Peer::connect(start().await, 1).await;
+    // Recursion without end.
+    let omega = peer.value(pb::Value { value: Some(V::Computation(self_application())) }).await.unwrap();
+    let call = peer.call(&omega, Some(&omega)).await.unwrap();
+    let error = peer.compute(&call).await.unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (Code::ResourceExhausted, "the depth of calls exceeds the limit of 1000")
+    );
+    // More elements than the shape has, fewer, and far more than there is memory.
+    let identity = peer.value(computation("(x:int32 -> x)")).await.unwrap();
+    for (dims, elements) in [(vec![], 1000), (vec![5], 2), (vec![1 << 40, 1 << 20], 1)] {
+        let list = pb::array::IntList { value: vec![7; elements] };
+        let array = pb::Array {
+            dtype: DTYPE_INT32,
+            shape: Some(pb::ArrayShape { dim: dims, unknown_rank: false }),
+            content: None,
+            kind: Some(pb::array::Kind::Int32List(list)),
+        };
+        let argument = peer.value(pb::Value { value: Some(V::Array(array)) }).await.unwrap();
+        let call = peer.call(&identity, Some(&argument)).await.unwrap();
+        assert_eq!(peer.compute(&call).await.unwrap_err().code(), Code::InvalidArgument);
+    }
+    // A value made step by step, too deep to be walked.
+    let mut value = peer.value(int(1)).await.unwrap();
+    for _ in 0..600 {
+        let element = vec![pb::create_struct_request::Element { name: String::new(), value_ref: Some(value) }];
+        let request = pb::CreateStructRequest { executor: peer.executor.clone(), element };
+        value = peer.client.create_struct(request).await.unwrap().into_inner().value_ref.unwrap();
+    }
+    assert_eq!(peer.compute(&value).await.unwrap_err().code(), Code::ResourceExhausted);
+    // And the next call works.
+    let argument = peer.value(int(3)).await.unwrap();
+    let call = peer.call(&identity, Some(&argument)).await.unwrap();
+    assert_eq!(peer.compute(&call).await.unwrap(), int(3));
+}
+
+const DTYPE_INT32: i32 = 3;
