@@ -84,6 +84,11 @@ pub(crate) fn read(source: &Source) -> Result<Comp> {
     if forms::is_form(source) {
         return forms::read(source)?.to_comp().with_context(|| source.name());
     }
+    read_one(source)
+}
+
+/// Reads a computation that is in one file.
+pub(crate) fn read_one(source: &Source) -> Result<Comp> {
     match Encoded::read(source, &TextArgs::default())? {
         Encoded::Message(bytes) => {
             decode(&bytes).and_then(|proto| Ok(Comp::from_proto(&proto)?)).with_context(|| source.name())

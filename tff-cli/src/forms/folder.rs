@@ -8,6 +8,7 @@ use crate::output;
 use anyhow::{Context, Result, bail};
 use prost::Message;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tff_ir::Comp;
@@ -82,31 +83,38 @@ pub(crate) fn read(source: &Source) -> Result<Form> {
     let index: Index = parse_toml(&index_name, text)?;
     let ty: Type = index.r#type.parse().with_context(|| format!("{index_name}: type"))?;
 
-    let mut unread: Vec<_> = index.parts.iter().collect();
+    let mut parts = read_parts(folder, &index, &index_name)?;
     let form = Form::from_parts(index.form, ty.clone(), |role| {
-        let Some(position) = unread.iter().position(|part| part.role == role) else {
-            bail!("expected a part {role} of the form {}, found none", index.form);
-        };
-        read_part(folder, unread.swap_remove(position))
+        parts.remove(role).with_context(|| format!("expected a part {role} of the form {}, found none", index.form))
     });
     let form = form.with_context(|| index_name.clone())?;
-    if let Some(part) = unread.first() {
-        bail!("{index_name}: expected no part {} of the form {}, or not again", part.role, index.form);
+    if let Some(role) = parts.keys().next() {
+        bail!("{index_name}: expected no part {role} of the form {}", index.form);
     }
     let whole = form.to_comp().with_context(|| source.name())?;
     ty.check_assignable_from(whole.ty()).with_context(|| format!("{index_name}: type"))?;
     Ok(form)
 }
 
-fn read_part(folder: &Path, part: &Part) -> Result<Comp> {
-    // Roles are checked by now, so this is a name in the folder.
-    let source = Source::File(folder.join(file_of(&part.role)));
-    let comp = computation::read(&source)?;
-    let expected: Type = part.r#type.parse().with_context(|| format!("the type of the part {}", part.role))?;
-    if !comp.ty().is_identical_to(&expected) {
-        bail!("{}: expected a computation of type {expected}, found {}", source.name(), comp.ty());
+/// Reads the parts that the index names, by their roles.
+fn read_parts(folder: &Path, index: &Index, index_name: &str) -> Result<BTreeMap<String, Comp>> {
+    let mut parts = BTreeMap::new();
+    for Part { role, r#type } in &index.parts {
+        // It must not lead out of the folder.
+        if !role.chars().all(|char| char.is_ascii_alphabetic() || char == '_') {
+            bail!("{index_name}: expected the role of a part, found {role:?}");
+        }
+        let expected: Type = r#type.parse().with_context(|| format!("{index_name}: the type of the part {role}"))?;
+        let source = Source::File(folder.join(file_of(role)));
+        let comp = computation::read_one(&source)?;
+        if !comp.ty().is_identical_to(&expected) {
+            bail!("{}: expected a computation of type {expected}, found {}", source.name(), comp.ty());
+        }
+        if parts.insert(role.clone(), comp).is_some() {
+            bail!("{index_name}: expected one part {role}, found several");
+        }
     }
-    Ok(comp)
+    Ok(parts)
 }
 
 fn file_of(role: &str) -> String {
