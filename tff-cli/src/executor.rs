@@ -11,7 +11,7 @@ use tff_ir::Comp;
 pub(crate) struct CompilationArgs {
     /// Sum without security where a computation asks for a secure sum: for tests and simulations.
     ///
-    /// Without it, a secure aggregation is an error when it is reached: nothing here can keep the
+    /// Without it, a secure aggregation stays one, and is an error when it is reached: nothing here can keep the
     /// promise that no one sees a single client's value.
     #[arg(long)]
     pub(crate) allow_insecure_secure_sum: bool,
