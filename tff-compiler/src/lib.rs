@@ -21,6 +21,7 @@ mod create;
 mod error;
 pub mod extract;
 pub mod forms;
+mod free_names;
 pub mod graph;
 mod local;
 pub mod pass;

@@ -53,25 +53,24 @@ pub struct Compiled {
 pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
     let reduce = ReduceIntrinsics { insecure: options.insecure_aggregation };
     let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
-    let has_check = check.allowed.is_some() || !check.disallowed.is_empty();
-    let passes: [&dyn Pass; 9] = [
+    let passes: [&dyn Pass; 10] = [
         // Bodies are functions that are called: what calls them must be made call-dominant after.
         &reduce,
-        &ToCallDominant,
-        &RemoveUnusedBlockLocals,
-        // Equal bodies are compared fast where they are one.
+        // Each graph is looked into once, and while it is where it was written, for messages.
         &ShareEqualBodies,
+        &check,
+        &DisableCallRewriting,
+        &ToCallDominant,
+        // Unused calls are known only when every call is a local.
+        &RemoveUnusedBlockLocals,
         &EliminateCommonSubexpressions,
         // Functions that call one another, and what is not needed, must be gone.
         &CompileLocalSubcomputations,
-        &DisableCallRewriting,
-        // Merging and rewriting make new graphs; ids are of what they are in the end.
+        // Merging makes new graphs; ids are of what they are in the end.
         &ShareEqualBodies,
         &AddCacheIds,
     ];
-    let check: &[&dyn Pass] = if has_check { &[&check] } else { &[] };
-    // What is checked is what is given and what intrinsics became.
-    run(comp, passes.iter().take(1).chain(check).chain(passes.iter().skip(1)).copied(), options)
+    run(comp, passes, options)
 }
 
 /// Compiles to call-dominant form, with intrinsics as they are.
@@ -79,7 +78,6 @@ pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled,
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
 pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
-    // Unused calls are known only when every call is a local.
     let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
     run(comp, passes, options)
 }

@@ -1,0 +1,174 @@
+//! Running a form gives what running the computation gives: on recorded computations, with no, one
+//! and several clients, and with clients split into sub-rounds.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
+
+mod recorded;
+
+use prost::Message;
+use recorded::{decode, records};
+use std::path::Path;
+use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
+use tff_compiler::{Options, compile_to_native};
+use tff_exec::{Clients, Executor, Sequence, Value};
+use tff_ir::{Array, Comp, Scalar};
+use tff_proto::v0 as pb;
+use tff_types::{DType, Placement, PlacementSpec, Type, TypeKind};
+
+fn executor() -> Executor {
+    let mut options = tff_exec::Options::default();
+    options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
+    Executor::new(options)
+}
+
+/// Small whole numbers, so that sums are exact in any order; another one each time.
+struct Values {
+    next: i32,
+    clients: usize,
+}
+
+impl Values {
+    fn of(&mut self, ty: &Type) -> Value {
+        match ty.kind() {
+            TypeKind::Tensor(tensor) => {
+                let dims: Vec<u64> = tensor.shape.dims().unwrap().iter().map(|dim| dim.unwrap_or(2)).collect();
+                let len = usize::try_from(dims.iter().product::<u64>()).unwrap();
+                let scalars: Vec<_> = (0..len).map(|_| self.scalar(tensor.dtype)).collect();
+                Value::array(Array::from_scalars(tensor.dtype, dims, &scalars).unwrap())
+            }
+            TypeKind::Struct(structure) => {
+                Value::structure(structure.elements().iter().map(|element| self.of(&element.ty)).collect::<Vec<_>>())
+            }
+            TypeKind::Sequence(sequence) => {
+                let elements: Vec<_> = (0..3).map(|_| self.of(&sequence.element)).collect();
+                Value::Sequence(Sequence::from_elements(sequence.element.clone(), elements))
+            }
+            TypeKind::Federated(federated) => match (&federated.placement, federated.all_equal) {
+                (PlacementSpec::Value(Placement::Server), _) => Value::at_server(self.of(&federated.member)),
+                (_, true) => Value::at_clients_all_equal(self.of(&federated.member)),
+                (_, false) => {
+                    Value::at_clients((0..self.clients).map(|_| self.of(&federated.member)).collect::<Vec<_>>())
+                }
+            },
+            _ => panic!("no values of {ty}"),
+        }
+    }
+
+    fn scalar(&mut self, dtype: DType) -> Scalar {
+        self.next = (self.next * 7 + 3) % 17;
+        match dtype {
+            DType::Int32 => Scalar::Int32(self.next),
+            #[expect(clippy::cast_precision_loss, reason = "they are small")]
+            DType::Float32 => Scalar::Float32(self.next as f32),
+            _ => panic!("no values of {dtype}"),
+        }
+    }
+}
+
+/// The tensors of a value, each with where it is.
+fn leaves(value: &Value, at: &str, found: &mut Vec<(String, Array)>) {
+    match value {
+        Value::Tensor(tensor) => found.push((at.to_owned(), tensor.array().clone())),
+        Value::Struct(elements) => {
+            elements.iter().enumerate().for_each(|(index, element)| leaves(element, &format!("{at}.{index}"), found));
+        }
+        Value::Server(member) => leaves(member, &format!("{at}@SERVER"), found),
+        Value::Clients(Clients::AllEqual(member)) => leaves(member, &format!("{at}@CLIENTS"), found),
+        Value::Clients(Clients::Each(members)) => {
+            members.iter().enumerate().for_each(|(index, member)| leaves(member, &format!("{at}@{index}"), found));
+        }
+        other => panic!("no leaves of {other:?}"),
+    }
+}
+
+/// Equal, NaN to NaN.
+fn same(left: &Value, right: &Value) -> bool {
+    let [mut ours, mut theirs] = [Vec::new(), Vec::new()];
+    leaves(left, "", &mut ours);
+    leaves(right, "", &mut theirs);
+    format!("{ours:?}") == format!("{theirs:?}")
+}
+
+fn options() -> Options<'static> {
+    let mut options = Options::default();
+    options.insecure_aggregation = true;
+    options
+}
+
+fn run(executor: &Executor, comp: &Comp, argument: Option<Value>, clients: usize) -> Value {
+    let compiled = compile_to_native(comp, &options()).unwrap().comp;
+    executor.prepare(&compiled).unwrap().call(argument, Some(clients)).unwrap()
+}
+
+fn recorded_rounds() -> Vec<(String, Comp)> {
+    let records = records("forms.jsonl").into_iter().filter(|record| record["kind"] == "map_reduce");
+    let comp = |bytes: Vec<u8>| Comp::from_proto(&pb::Computation::decode(bytes.as_slice()).unwrap()).unwrap();
+    records.map(|record| (record["name"].as_str().unwrap().to_owned(), comp(decode(&record, "proto")))).collect()
+}
+
+#[test]
+fn forms_compute_what_computations_compute() {
+    let executor = executor();
+    let mut runs = 0;
+    for (name, comp) in recorded_rounds() {
+        let map_reduce = MapReduceForm::from_comp(&comp, &Options::default()).ok().map(|form| form.to_comp().unwrap());
+        let distribute = DistributeAggregateForm::from_comp(&comp, &Options::default()).ok();
+        let distribute = distribute.map(|form| form.to_comp().unwrap());
+        let mergeable = MergeableCompForm::from_comp(&comp, &options()).ok().map(|form| form.to_comp().unwrap());
+        for clients in [0, 1, 7] {
+            let parameter = comp.ty().as_function().unwrap().parameter.clone().unwrap();
+            let argument = Values { next: 1, clients }.of(&parameter);
+            let expected = run(&executor, &comp, Some(argument.clone()), clients);
+            for (form, whole) in [("map reduce", &map_reduce), ("distribute", &distribute), ("mergeable", &mergeable)] {
+                let Some(whole) = whole else { continue };
+                let found = run(&executor, whole, Some(argument.clone()), clients);
+                assert!(same(&found, &expected), "{name} as {form}, {clients} clients: {expected:?}, {found:?}");
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs >= 75, "only {runs} runs");
+}
+
+/// The values of some of the clients.
+fn slice(value: &Value, from: usize, to: usize) -> Value {
+    match value {
+        Value::Struct(elements) => Value::structure(elements.iter().map(|it| slice(it, from, to)).collect::<Vec<_>>()),
+        Value::Clients(Clients::Each(members)) => Value::at_clients(members[from..to].to_vec()),
+        other => other.clone(),
+    }
+}
+
+fn at_server(value: &Value) -> Value {
+    let Value::Server(member) = value else { panic!("{value:?} is not at the server") };
+    member.as_ref().clone()
+}
+
+#[test]
+fn merged_sub_rounds_compute_what_one_round_computes() {
+    let executor = executor();
+    let mut runs = 0;
+    for (name, comp) in recorded_rounds() {
+        // What is returned to clients would have to be put together again.
+        let at_clients = |ty: &Type| ty.contains(|part| part.as_federated().is_some_and(|it| !it.all_equal));
+        if at_clients(&comp.ty().as_function().unwrap().result) {
+            continue;
+        }
+        let Ok(form) = MergeableCompForm::from_comp(&comp, &options()) else { continue };
+        let parameter = comp.ty().as_function().unwrap().parameter.clone().unwrap();
+        let argument = Values { next: 5, clients: 7 }.of(&parameter);
+        let expected = run(&executor, &comp, Some(argument.clone()), 7);
+        for bounds in [&[0, 7][..], &[0, 4, 7], &[0, 3, 5, 7], &[0, 0, 7]] {
+            let rounds = bounds.windows(2).map(|it| {
+                let part = slice(&argument, it[0], it[1]);
+                at_server(&run(&executor, &form.up_to_merge, Some(part), it[1] - it[0]))
+            });
+            let merged =
+                rounds.reduce(|left, right| run(&executor, &form.merge, Some(Value::structure([left, right])), 0));
+            let given = Value::structure([argument.clone(), Value::at_server(merged.unwrap())]);
+            let found = run(&executor, &form.after_merge, Some(given), 7);
+            assert!(same(&found, &expected), "{name} at {bounds:?}: {expected:?}, {found:?}");
+            runs += 1;
+        }
+    }
+    assert!(runs >= 30, "only {runs} runs");
+}

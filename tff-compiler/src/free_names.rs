@@ -1,0 +1,43 @@
+//! The free names of all functions within a computation, found in one walk.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+use tff_ir::{Comp, CompKind, with_stack};
+
+/// The free names of every lambda, by its address.
+pub(crate) fn free_names_of_lambdas(comp: &Comp) -> HashMap<usize, Rc<[Arc<str>]>> {
+    let mut found = HashMap::new();
+    collect(comp, &mut found);
+    found
+}
+
+fn collect(comp: &Comp, found: &mut HashMap<usize, Rc<[Arc<str>]>>) -> BTreeSet<Arc<str>> {
+    with_stack(|| match comp.kind() {
+        CompKind::Reference(reference) => BTreeSet::from([reference.name.clone()]),
+        CompKind::Lambda(lambda) => {
+            let mut free = collect(&lambda.result, found);
+            if let Some(parameter) = &lambda.parameter {
+                free.remove(&parameter.name);
+            }
+            found.insert(comp.address(), free.iter().cloned().collect());
+            free
+        }
+        CompKind::Block(block) => {
+            let mut free = collect(&block.result, found);
+            for local in block.locals.iter().rev() {
+                free.remove(&local.name);
+                free = union(free, collect(&local.value, found));
+            }
+            free
+        }
+        _ => comp.children().map(|child| collect(child, found)).reduce(union).unwrap_or_default(),
+    })
+}
+
+/// Adds the smaller set to the larger one.
+fn union(left: BTreeSet<Arc<str>>, right: BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+    let (mut large, small) = if left.len() < right.len() { (right, left) } else { (left, right) };
+    large.extend(small);
+    large
+}
