@@ -3,8 +3,8 @@
 //!
 //! This is no library: it is where the two binaries share their parts.
 //!
-//! Exit codes: 0 all is well, 1 a bad input or a failed run, 2 wrong usage. Results go to stdout,
-//! everything else to stderr; an error is one line there.
+//! Exit codes: 0 all is well, 1 a bad input, a failed run or problems that a check found, 2 wrong
+//! usage. Results go to stdout, everything else to stderr; an error is one line there.
 
 mod args;
 mod commands;
