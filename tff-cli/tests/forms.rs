@@ -1,5 +1,5 @@
-//! Running a form gives what running the computation gives: on recorded computations, with no, one
-//! and several clients, and with clients split into sub-rounds.
+//! Running a form gives what running the computation gives: on recorded and on random computations,
+//! with no, one and several clients, and with clients split into sub-rounds.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
 mod recorded;
@@ -7,8 +7,10 @@ mod recorded;
 use prost::Message;
 use recorded::{decode, executor, records, same};
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
+use tff_compiler::graph::{BinaryOp, generic};
 use tff_compiler::{Options, compile_to_native};
 use tff_exec::{Clients, Executor, Sequence, Value};
+use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Comp, Scalar};
 use tff_proto::v0 as pb;
 use tff_types::{DType, Placement, PlacementSpec, Type, TypeKind};
@@ -112,6 +114,17 @@ fn at_server(value: &Value) -> Value {
     member.as_ref().clone()
 }
 
+/// What the clients give in sub-rounds, merged from left to right, and what comes after.
+fn run_merged(executor: &Executor, form: &MergeableCompForm, argument: &Value, bounds: &[usize]) -> Value {
+    let partial = bounds.windows(2).map(|it| {
+        let part = slice(argument, it[0], it[1]);
+        at_server(&run(executor, &form.up_to_merge, Some(part), it[1] - it[0]))
+    });
+    let merged = partial.reduce(|left, right| run(executor, &form.merge, Some(Value::structure([left, right])), 0));
+    let given = Value::structure([argument.clone(), Value::at_server(merged.unwrap())]);
+    run(executor, &form.after_merge, Some(given), bounds[bounds.len() - 1])
+}
+
 #[test]
 fn merged_sub_rounds_compute_what_one_round_computes() {
     let executor = executor();
@@ -127,17 +140,100 @@ fn merged_sub_rounds_compute_what_one_round_computes() {
         let argument = Values { next: 5, clients: 7 }.of(&parameter);
         let expected = run(&executor, &comp, Some(argument.clone()), 7);
         for bounds in [&[0, 7][..], &[0, 4, 7], &[0, 3, 5, 7], &[0, 0, 7]] {
-            let rounds = bounds.windows(2).map(|it| {
-                let part = slice(&argument, it[0], it[1]);
-                at_server(&run(&executor, &form.up_to_merge, Some(part), it[1] - it[0]))
-            });
-            let merged =
-                rounds.reduce(|left, right| run(&executor, &form.merge, Some(Value::structure([left, right])), 0));
-            let given = Value::structure([argument.clone(), Value::at_server(merged.unwrap())]);
-            let found = run(&executor, &form.after_merge, Some(given), 7);
+            let found = run_merged(&executor, &form, &argument, bounds);
             assert!(same(&found, &expected), "{name} at {bounds:?}: {expected:?}, {found:?}");
             runs += 1;
         }
     }
     assert!(runs >= 30, "only {runs} runs");
+}
+
+/// Random rounds of the type `(<s=int32@SERVER,c={int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)`,
+/// as text.
+struct Rounds(u64);
+
+impl Rounds {
+    fn pick(&mut self, below: u64) -> u64 {
+        // Knuth's MMIX generator; its upper bits are the random ones.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    fn next(&mut self) -> String {
+        let [state, output] = [(); 2].map(|()| self.after(3));
+        format!("(a:<s=int32@SERVER,c={{int32}}@CLIENTS> -> <{state},{output}>)")
+    }
+
+    /// At the server, before anything is aggregated.
+    fn before(&mut self, depth: u32) -> String {
+        match self.pick(3) {
+            0 if depth > 0 => {
+                let [left, right] = [(); 2].map(|()| self.before(depth - 1));
+                format!("%federated_apply(<comp#add,%federated_zip_at_server(<{left},{right}>)>)")
+            }
+            1 => "%federated_value_at_server(lit int32 5)".to_owned(),
+            _ => "a.s".to_owned(),
+        }
+    }
+
+    fn at_clients(&mut self, depth: u32) -> String {
+        match self.pick(4) {
+            0 | 1 if depth > 0 => {
+                let left = self.at_clients(depth - 1);
+                let right = match self.pick(2) {
+                    0 => self.at_clients(depth - 1),
+                    _ => format!("%federated_broadcast({})", self.before(depth - 1)),
+                };
+                format!("%federated_map(<comp#add,%federated_zip_at_clients(<{left},{right}>)>)")
+            }
+            2 if depth > 0 => {
+                let value = self.at_clients(depth - 1);
+                format!("(let v={value} in %federated_map(<comp#add,%federated_zip_at_clients(<v,v>)>))")
+            }
+            _ => "a.c".to_owned(),
+        }
+    }
+
+    fn after(&mut self, depth: u32) -> String {
+        match self.pick(6) {
+            0 | 1 if depth > 0 => {
+                let [left, right] = [(); 2].map(|()| self.after(depth - 1));
+                format!("%federated_apply(<comp#add,%federated_zip_at_server(<{left},{right}>)>)")
+            }
+            2 => self.before(depth),
+            3 => format!("%federated_max({})", self.at_clients(depth)),
+            4 => format!("%federated_secure_sum_bitwidth(<{},lit int32 20>)", self.at_clients(depth)),
+            _ => format!("%federated_sum({})", self.at_clients(depth)),
+        }
+    }
+}
+
+#[test]
+fn forms_of_random_rounds_compute_what_these_compute() {
+    let executor = executor();
+    let pair: Type = "<int32,int32>".parse().unwrap();
+    let add = generic::binary_operator(BinaryOp::Add, &pair).unwrap();
+    let mut environment = Environment::default();
+    environment.bodies.insert_comp("add", add.to_proto().unwrap().encode_to_vec().into());
+    let mut rounds = Rounds(1);
+    for _ in 0..20 {
+        let text = rounds.next();
+        let comp = parse(&text, &environment).unwrap_or_else(|error| panic!("{text}: {error}")).comp;
+        let mergeable = MergeableCompForm::from_comp(&comp, &options()).unwrap();
+        let wholes = [
+            MapReduceForm::from_comp(&comp, &Options::default()).unwrap().to_comp().unwrap(),
+            DistributeAggregateForm::from_comp(&comp, &Options::default()).unwrap().to_comp().unwrap(),
+            mergeable.to_comp().unwrap(),
+        ];
+        for (clients, splits) in [(0, &[&[0, 0][..]][..]), (1, &[&[0, 1]]), (7, &[&[0, 4, 7], &[0, 3, 5, 7]])] {
+            let parameter = comp.ty().as_function().unwrap().parameter.clone().unwrap();
+            let argument = Values { next: 2, clients }.of(&parameter);
+            let expected = run(&executor, &comp, Some(argument.clone()), clients);
+            let wholes = wholes.iter().map(|whole| run(&executor, whole, Some(argument.clone()), clients));
+            let merged = splits.iter().map(|bounds| run_merged(&executor, &mergeable, &argument, bounds));
+            for (index, found) in wholes.chain(merged).enumerate() {
+                assert!(same(&found, &expected), "{text} ({index}), {clients} clients: {expected:?}, {found:?}");
+            }
+        }
+    }
 }
