@@ -210,6 +210,44 @@ fn broadcast_form_runs() {
     assert_eq!(folder.json(&args("send")), folder.json(&args("send.tff")));
 }
 
+/// The accuracy, loss and number of examples of every line that tells of a round or an evaluation.
+fn metrics(printed: &str) -> Vec<[f64; 3]> {
+    let value = |line: &str, name: &str| {
+        let pair = line.split(' ').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        pair.unwrap_or_else(|| panic!("no {name} in {line}")).parse().unwrap()
+    };
+    let lines = printed.lines().filter(|line| line.starts_with("round ") || line.starts_with("evaluation "));
+    lines.map(|line| ["accuracy", "loss", "num_examples"].map(|name| value(line, name))).collect()
+}
+
+#[test]
+fn federated_averaging_trains_from_what_the_frontend_wrote_and_from_forms() {
+    let (folder, digits) = (Folder::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits"));
+    for entry in std::fs::read_dir(&digits).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), folder.0.path().join(entry.file_name())).unwrap();
+    }
+    let config = folder.read("digits.toml").replace(".native.pb", ".pb");
+    folder.write("digits.toml", config.as_bytes());
+    let found = metrics(&folder.ok(&["simulate", "digits.toml"]));
+    let recorded: Json = serde_json::from_str(&folder.read("history.json")).unwrap();
+    let expected = recorded["rounds"].as_array().unwrap().iter().chain([&recorded["evaluation"]]);
+    let expected: Vec<_> =
+        expected.map(|it| ["accuracy", "loss", "num_examples"].map(|name| it[name].as_f64().unwrap())).collect();
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-4);
+        assert!(is_near, "expected {expected:?}, found {found:?}");
+    }
+
+    for to in ["map-reduce", "distribute-aggregate", "mergeable"] {
+        folder.ok(&["compile", "next.pb", "--to", to, "-o", to]);
+        assert!(config.contains("\"next.pb\""));
+        folder.write("form.toml", config.replace("\"next.pb\"", &format!("\"{to}\"")).as_bytes());
+        let of_form = metrics(&folder.ok(&["simulate", "form.toml", "--rounds", "2"]));
+        assert_eq!(of_form[..2], found[..2], "{to}");
+    }
+}
+
 #[test]
 fn secure_sums_are_kept_unless_asked_for() {
     let (folder, _) = Folder::with_rounds();
