@@ -69,18 +69,17 @@ impl Session {
     /// [`ExecError::Empty`] for an empty message, [`ExecError::UnboundReference`], and whatever is
     /// wrong with the value itself.
     pub fn create_value(&self, value: &pb::Value) -> Result<u64, ExecError> {
-        let kind = value.value.as_ref().ok_or(ExecError::Empty)?;
-        let entry = match kind {
-            pb::value::Value::Computation(comp) => self.computation(comp, value)?,
-            other => {
+        let entry = match &value.value {
+            Some(pb::value::Value::Computation(comp)) => self.computation(comp, value)?,
+            kind => {
                 let mut dialect = *self.dialect();
-                let read = untyped::read(other, self.n_clients, &mut dialect);
+                let read = untyped::read(value, self.n_clients, &mut dialect);
                 *self.dialect() = dialect;
-                let source = match (&read, other) {
+                let source = match (&read, kind) {
                     (Ok(_), _) => None,
-                    // Of federated values it is known at once what every use would find.
-                    (Err(error), pb::value::Value::Federated(_)) => return Err(error.clone()),
-                    (Err(_), _) => Some(Arc::new(value.clone())),
+                    // Of federated and empty values it is known at once what every use would find.
+                    (Err(error), Some(pb::value::Value::Federated(_)) | None) => return Err(error.clone()),
+                    (Err(_), Some(_)) => Some(Arc::new(value.clone())),
                 };
                 Entry { value: Lazy::ready(read), source }
             }
