@@ -5,20 +5,13 @@
 mod recorded;
 
 use prost::Message;
-use recorded::{decode, records};
-use std::path::Path;
+use recorded::{decode, executor, records, same};
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::{Options, compile_to_native};
 use tff_exec::{Clients, Executor, Sequence, Value};
 use tff_ir::{Array, Comp, Scalar};
 use tff_proto::v0 as pb;
 use tff_types::{DType, Placement, PlacementSpec, Type, TypeKind};
-
-fn executor() -> Executor {
-    let mut options = tff_exec::Options::default();
-    options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
-    Executor::new(options)
-}
 
 /// Small whole numbers, so that sums are exact in any order; another one each time.
 struct Values {
@@ -62,30 +55,6 @@ impl Values {
             _ => panic!("no values of {dtype}"),
         }
     }
-}
-
-/// The tensors of a value, each with where it is.
-fn leaves(value: &Value, at: &str, found: &mut Vec<(String, Array)>) {
-    match value {
-        Value::Tensor(tensor) => found.push((at.to_owned(), tensor.array().clone())),
-        Value::Struct(elements) => {
-            elements.iter().enumerate().for_each(|(index, element)| leaves(element, &format!("{at}.{index}"), found));
-        }
-        Value::Server(member) => leaves(member, &format!("{at}@SERVER"), found),
-        Value::Clients(Clients::AllEqual(member)) => leaves(member, &format!("{at}@CLIENTS"), found),
-        Value::Clients(Clients::Each(members)) => {
-            members.iter().enumerate().for_each(|(index, member)| leaves(member, &format!("{at}@{index}"), found));
-        }
-        other => panic!("no leaves of {other:?}"),
-    }
-}
-
-/// Equal, NaN to NaN.
-fn same(left: &Value, right: &Value) -> bool {
-    let [mut ours, mut theirs] = [Vec::new(), Vec::new()];
-    leaves(left, "", &mut ours);
-    leaves(right, "", &mut theirs);
-    format!("{ours:?}") == format!("{theirs:?}")
 }
 
 fn options() -> Options<'static> {

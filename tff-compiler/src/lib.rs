@@ -1,7 +1,7 @@
 //! The compiler of federated computations: from any computation that a frontend serializes to one
 //! that something can run, without Python and without TensorFlow.
 //!
-//! A [pass](pass) rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
+//! A [pass] rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
 //! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold.
 //!
 //! ```
