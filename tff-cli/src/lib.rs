@@ -1,4 +1,4 @@
-//! The commands `tff`, which inspects, checks, converts, runs and simulates federated computations,
+//! The commands `tff`, which inspects, checks, converts, compiles, runs and simulates federated computations,
 //! and `tff-worker`, which serves them to TFF's clients.
 //!
 //! This is no library: it is where the two binaries share their parts.
@@ -12,6 +12,7 @@ mod computation;
 mod data;
 mod excerpt;
 mod executor;
+mod forms;
 mod input;
 mod json;
 mod log;

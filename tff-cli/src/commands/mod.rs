@@ -1,8 +1,10 @@
 //! The commands, one a file.
 
 mod check;
+mod compile;
 mod fmt;
 mod parse;
+mod passes;
 mod print;
 mod run;
 mod simulate;
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Parse(parse::Args),
     Check(check::Args),
     Fmt(fmt::Args),
+    Compile(compile::Args),
+    Passes(passes::Args),
     Run(run::Args),
     Simulate(simulate::Args),
 }
@@ -36,6 +40,8 @@ impl Command {
             Self::Parse(args) => args.run(),
             Self::Check(args) => return args.run(),
             Self::Fmt(args) => return args.run(),
+            Self::Compile(args) => args.run(),
+            Self::Passes(args) => args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
         }
