@@ -1,87 +1,13 @@
 //! The service over a real socket: what peers may rely on, and what they cannot break.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot reach its server must stop")]
 
-use tff_exec::service::{ServerOptions, Service, bind, serve};
-use tff_exec::{Executor, Options};
-use tff_ir::text::{Environment, parse};
-use tff_ir::{Array, Scalar};
+mod operations;
+mod peer;
+
+use peer::{Peer, at_clients, computation, int, start, wire};
 use tff_proto::v0 as pb;
-use tff_proto::v0::executor_group_client::ExecutorGroupClient;
 use tff_proto::v0::value::Value as V;
-use tonic::transport::Channel;
-use tonic::{Code, Status};
-
-/// A client and the executor it works in.
-struct Peer {
-    client: ExecutorGroupClient<Channel>,
-    executor: Option<pb::ExecutorId>,
-}
-
-/// Starts a server on a free port.
-async fn start() -> u16 {
-    let listeners = bind(&[], 0).await.unwrap();
-    let port = listeners[0].local_addr().unwrap().port();
-    let service = Service::new(Executor::new(Options::default()));
-    tokio::spawn(async move { serve(service, &ServerOptions::default(), listeners, std::future::pending()).await });
-    port
-}
-
-fn cardinality(uri: &str, cardinality: i32) -> pb::Cardinality {
-    pb::Cardinality { placement: Some(pb::Placement { uri: uri.to_owned() }), cardinality }
-}
-
-fn wire(kind: V) -> pb::Value {
-    pb::Value { tensor: None, value: Some(kind) }
-}
-
-fn int(value: i32) -> pb::Value {
-    wire(V::Array(Array::from_scalar(Scalar::Int32(value)).to_proto_value()))
-}
-
-fn computation(text: &str) -> pb::Value {
-    let comp = parse(text, &Environment::default()).unwrap().comp;
-    wire(V::Computation(comp.to_proto().unwrap()))
-}
-
-fn at_clients(values: Vec<pb::Value>) -> pb::Value {
-    let placement = pb::placement_spec::Placement::Value(pb::Placement { uri: "clients".to_owned() });
-    let spec = pb::PlacementSpec { placement: Some(placement) };
-    let r#type = Some(pb::FederatedType { placement: Some(spec), all_equal: false, member: None });
-    wire(V::Federated(pb::value::Federated { r#type, value: values }))
-}
-
-impl Peer {
-    async fn connect(port: u16, n_clients: i32) -> Self {
-        let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await.unwrap();
-        let cardinalities = vec![cardinality("clients", n_clients)];
-        let response = client.get_executor(pb::GetExecutorRequest { cardinalities }).await.unwrap();
-        Self { client, executor: response.into_inner().executor }
-    }
-
-    async fn value(&mut self, value: pb::Value) -> Result<pb::ValueRef, Status> {
-        let request = pb::CreateValueRequest { value: Some(value), executor: self.executor.clone() };
-        Ok(self.client.create_value(request).await?.into_inner().value_ref.unwrap())
-    }
-
-    async fn call(&mut self, function: &pb::ValueRef, argument: Option<&pb::ValueRef>) -> Result<pb::ValueRef, Status> {
-        let request = pb::CreateCallRequest {
-            executor: self.executor.clone(),
-            function_ref: Some(function.clone()),
-            argument_ref: argument.cloned(),
-        };
-        Ok(self.client.create_call(request).await?.into_inner().value_ref.unwrap())
-    }
-
-    async fn compute(&mut self, value: &pb::ValueRef) -> Result<pb::Value, Status> {
-        let request = pb::ComputeRequest { executor: self.executor.clone(), value_ref: Some(value.clone()) };
-        Ok(self.client.compute(request).await?.into_inner().value.unwrap())
-    }
-
-    async fn dispose(&mut self, values: &[&pb::ValueRef]) -> Result<(), Status> {
-        let value_ref = values.iter().map(|&value| value.clone()).collect();
-        self.client.dispose(pb::DisposeRequest { executor: self.executor.clone(), value_ref }).await.map(|_| ())
-    }
-}
+use tonic::Code;
 
 #[tokio::test]
 async fn a_function_is_called_on_what_a_client_sends() {
