@@ -9,7 +9,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 use tff_exec::Executor;
-use tff_exec::service::{ServerOptions, Service, bind, serve};
+use tff_exec::service::{ServerOptions, bind, serve};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Serves tensorflow_federated.v0.ExecutorGroup: runs federated computations for TFF's clients.
@@ -106,7 +106,7 @@ async fn run(args: &Args, executor: Executor) -> anyhow::Result<()> {
     server.max_message_bytes = (args.grpc_max_message_length_megabytes.min(2047) as usize) << 20;
     let (drain, drained) = tokio::sync::oneshot::channel::<()>();
     let drain_time = Duration::from_millis(args.drain_ms);
-    let serving = serve(Service::new(executor), &server, listeners, async {
+    let serving = serve(executor, &server, listeners, async {
         // A dropped sender shuts down as well as a message does.
         let _ = drained.await;
     });

@@ -5,11 +5,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tff_ir::{Comp, CompKind, with_stack};
 
-/// The free names of every lambda, by its address.
-pub(crate) fn free_names_of_lambdas(comp: &Comp) -> HashMap<usize, Rc<[Arc<str>]>> {
-    let mut found = HashMap::new();
-    collect(comp, &mut found);
-    found
+/// The free names of a computation and of the lambdas within it.
+pub(crate) struct FreeNames {
+    /// Those of the whole.
+    pub(crate) of_root: BTreeSet<Arc<str>>,
+    /// Those of every lambda, by its address.
+    pub(crate) of_lambdas: HashMap<usize, Rc<[Arc<str>]>>,
+}
+
+impl FreeNames {
+    pub(crate) fn new(comp: &Comp) -> Self {
+        let mut of_lambdas = HashMap::new();
+        Self { of_root: collect(comp, &mut of_lambdas), of_lambdas }
+    }
 }
 
 fn collect(comp: &Comp, found: &mut HashMap<usize, Rc<[Arc<str>]>>) -> BTreeSet<Arc<str>> {

@@ -1,7 +1,7 @@
 //! Local computations as TensorFlow graphs.
 
 use crate::error::{PassError, Problem};
-use crate::free_names::free_names_of_lambdas;
+use crate::free_names::FreeNames;
 use crate::graph::{GraphBuilder, Wire};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use tff_types::Type;
 /// not bind, and consist of graphs, constants, structs and names only.
 pub(crate) fn local_lambdas(comp: &Comp) -> HashSet<usize> {
     let mut found = HashSet::new();
-    collect(comp, &free_names_of_lambdas(comp), &mut found);
+    collect(comp, &FreeNames::new(comp).of_lambdas, &mut found);
     found
 }
 

@@ -62,9 +62,21 @@ pub enum ExecError {
     /// A message without any of its variants.
     #[error("an empty message: expected a value or a computation")]
     Empty,
-    /// The session was closed while the work was waiting.
-    #[error("the session is closed")]
-    Closed,
+    /// Everyone who needed the value has hung up or disposed of it.
+    #[error("the value was given up: nobody waited for it any more")]
+    GivenUp,
+    /// A peer sent more than may be alive at a time.
+    #[error(
+        "a value of {bytes} bytes exceeds the limit of {limit} live bytes, of which {alive} are in use: dispose of values"
+    )]
+    LiveBytes {
+        /// The size of what was sent.
+        bytes: usize,
+        /// How much is alive.
+        alive: usize,
+        /// How much may be.
+        limit: usize,
+    },
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),

@@ -1,5 +1,6 @@
 //! Values that are being computed: what a call gives before it is done.
 
+use crate::work::{Need, Work};
 use crate::{ExecError, Value};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,11 @@ type Waiter = Box<dyn FnOnce(&Outcome) + Send>;
 /// Nobody blocks on it: whoever needs the value leaves a waiter, which runs on the thread that
 /// brings the value and must only pass it on.
 #[derive(Clone)]
-pub(crate) struct Lazy(Arc<Mutex<State>>);
+pub(crate) struct Lazy {
+    state: Arc<Mutex<State>>,
+    /// The work that brings the value, unless it was there from the start.
+    work: Option<Work>,
+}
 
 enum State {
     Pending(Vec<Waiter>),
@@ -23,16 +28,30 @@ enum State {
 
 impl Lazy {
     pub(crate) fn ready(outcome: Outcome) -> Self {
-        Self(Arc::new(Mutex::new(State::Done(outcome))))
+        Self { state: Arc::new(Mutex::new(State::Done(outcome))), work: None }
     }
 
-    pub(crate) fn pending() -> Self {
-        Self(Arc::new(Mutex::new(State::Pending(Vec::new()))))
+    /// A value, known to a peer, that will be made of these inputs, and the work of making it.
+    pub(crate) fn pending(inputs: &[Self]) -> (Self, Work) {
+        let work = Work::new(inputs.iter().filter_map(|input| input.work.as_ref()));
+        (Self { state: Arc::new(Mutex::new(State::Pending(Vec::new()))), work: Some(work.clone()) }, work)
+    }
+
+    /// Holds on to the work while someone waits for the value.
+    pub(crate) fn need(&self) -> Option<Need> {
+        self.work.as_ref().map(Work::need)
+    }
+
+    /// The peer that knows the value does not need it, at least not by itself.
+    pub(crate) fn forget_number(&self) {
+        if let Some(work) = &self.work {
+            work.forget_number();
+        }
     }
 
     /// What is there, if it is there.
     pub(crate) fn peek(&self) -> Option<Outcome> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Done(outcome) => Some(outcome.clone()),
             State::Pending(_) => None,
         }
@@ -41,7 +60,7 @@ impl Lazy {
     /// Brings the value. The first one stays.
     pub(crate) fn set(&self, outcome: Outcome) {
         let waiters = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *state {
                 State::Done(_) => return,
                 State::Pending(waiters) => {
@@ -59,7 +78,7 @@ impl Lazy {
     /// Runs `waiter` with the value: now if it is there, else when it comes.
     pub(crate) fn when_done(&self, waiter: impl FnOnce(&Outcome) + Send + 'static) {
         let outcome = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *state {
                 State::Done(outcome) => outcome.clone(),
                 State::Pending(waiters) => {

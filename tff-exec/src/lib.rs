@@ -7,6 +7,7 @@ mod eval;
 mod executor;
 mod lazy;
 pub mod leaf;
+mod live;
 mod proto;
 mod sequence;
 #[cfg(feature = "service")]
@@ -16,6 +17,7 @@ mod tensor;
 mod tensor_proto;
 mod untyped;
 mod value;
+mod work;
 
 pub use cardinality::infer_cardinality;
 pub use error::ExecError;
@@ -24,6 +26,6 @@ pub use executor::{Compile, Executor, Options, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;
-pub use session::Session;
+pub use session::{Session, Waiting};
 pub use tensor::Tensor;
 pub use value::{Clients, StructValue, Value};

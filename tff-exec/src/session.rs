@@ -3,10 +3,14 @@
 use crate::eval::{Compilation, Context, Frame, Function};
 use crate::executor::Runtime;
 use crate::lazy::{Lazy, Outcome};
+use crate::live::{Live, Received};
 use crate::untyped::{self, Dialect};
+use crate::work::{Need, Work};
 use crate::{ExecError, Executor, Value};
+use prost::Message;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
@@ -21,7 +25,7 @@ pub struct Session {
     n_clients: usize,
     values: RwLock<Table>,
     dialect: Mutex<Dialect>,
-    closed: Arc<AtomicBool>,
+    live: Arc<Live>,
 }
 
 #[derive(Debug, Default)]
@@ -30,19 +34,57 @@ struct Table {
     entries: HashMap<u64, Entry>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Entry {
     value: Lazy,
     /// The message of a function, a constant, or an array that is none: by itself it is computed
     /// to what was sent, and only its use in a call needs more.
-    source: Option<Arc<pb::Value>>,
+    source: Option<Arc<Source>>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.value.forget_number();
+    }
+}
+
+#[derive(Debug)]
+struct Source {
+    message: pb::Value,
+    _received: Arc<Received>,
+}
+
+/// Someone who waits for a value. When it is dropped before the value is there, the one who knows
+/// the value's number is taken to have lost interest: the work is given up, unless others need it.
+pub struct Waiting {
+    value: Lazy,
+    _need: Option<Need>,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.value.peek().is_none() {
+            self.value.forget_number();
+        }
+    }
 }
 
 impl Session {
     /// A session for this number of clients.
     #[must_use]
     pub fn new(executor: Executor, n_clients: usize) -> Self {
-        Self { executor, n_clients, values: RwLock::default(), dialect: Mutex::default(), closed: Arc::default() }
+        Self::within(executor, n_clients, Arc::new(Live::new(usize::MAX)))
+    }
+
+    /// A session that shares its limit of received bytes with others.
+    pub(crate) fn within(executor: Executor, n_clients: usize, live: Arc<Live>) -> Self {
+        Self { executor, n_clients, values: RwLock::default(), dialect: Mutex::default(), live }
     }
 
     /// The number of clients.
@@ -66,29 +108,35 @@ impl Session {
     /// Creates a value from a message; evaluates a computation that is not a function already.
     ///
     /// # Errors
-    /// [`ExecError::Empty`] for an empty message, [`ExecError::UnboundReference`], and whatever is
-    /// wrong with the value itself.
-    pub fn create_value(&self, value: &pb::Value) -> Result<u64, ExecError> {
-        let kind = value.value.as_ref().ok_or(ExecError::Empty)?;
-        let entry = match kind {
-            pb::value::Value::Computation(comp) => self.computation(comp, value)?,
-            other => {
-                let mut dialect = *self.dialect();
-                let read = untyped::read(other, self.n_clients, &mut dialect);
-                *self.dialect() = dialect;
-                let source = match (&read, other) {
-                    (Ok(_), _) => None,
-                    // Of federated values it is known at once what every use would find.
-                    (Err(error), pb::value::Value::Federated(_)) => return Err(error.clone()),
-                    (Err(_), _) => Some(Arc::new(value.clone())),
-                };
-                Entry { value: Lazy::ready(read), source }
+    /// [`ExecError::Empty`] for an empty message, [`ExecError::LiveBytes`],
+    /// [`ExecError::UnboundReference`], and whatever is wrong with the value itself.
+    pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
+        let received = self.live.receive(value.encoded_len())?;
+        if let Some(pb::value::Value::Computation(comp)) = &value.value {
+            let comp = self.computation(comp)?;
+            return Ok(self.insert(match comp {
+                Computation::Known(outcome) => {
+                    let source = Some(Arc::new(Source { message: value, _received: received }));
+                    Entry { value: Lazy::ready(outcome), source }
+                }
+                Computation::Started(value) => Entry { value, source: None },
+            }));
+        }
+        let mut dialect = *self.dialect();
+        let read = untyped::read(&value, self.n_clients, &mut dialect);
+        *self.dialect() = dialect;
+        Ok(self.insert(match read {
+            Ok(read) => Entry { value: Lazy::ready(Ok(received.attach(read))), source: None },
+            // Of federated and empty values it is known at once what every use would find.
+            Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
+            Err(error) => {
+                let source = Some(Arc::new(Source { message: value, _received: received }));
+                Entry { value: Lazy::ready(Err(error)), source }
             }
-        };
-        Ok(self.insert(entry))
+        }))
     }
 
-    fn computation(&self, message: &pb::Computation, whole: &pb::Value) -> Result<Entry, ExecError> {
+    fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
         let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
             .map_err(|error| ExecError::Decode(error.to_string()))
@@ -96,18 +144,16 @@ impl Session {
         let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,
             // What stands for itself is wrong only for whoever uses it.
-            Err(error) if is_leaf(kind) => {
-                return Ok(Entry { value: Lazy::ready(Err(error)), source: Some(Arc::new(whole.clone())) });
-            }
+            Err(error) if is_leaf(kind) => return Ok(Computation::Known(Err(error))),
             Err(error) => return Err(error),
         };
         let known = Function::from_code(&code).map(Value::Function).or_else(|| code.constant().cloned());
         if let Some(value) = known {
-            return Ok(Entry { value: Lazy::ready(Ok(value)), source: Some(Arc::new(whole.clone())) });
+            return Ok(Computation::Known(Ok(value)));
         }
-        let value = Lazy::pending();
-        self.spawn(value.clone(), move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
-        Ok(Entry { value, source: None })
+        let (value, job) = self.job(&[]);
+        job.start(move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
+        Ok(Computation::Started(value))
     }
 
     /// Creates the value of a call; the call starts when function and argument are there.
@@ -115,20 +161,18 @@ impl Session {
     /// # Errors
     /// [`ExecError::UnknownValue`].
     pub fn create_call(&self, function: u64, argument: Option<u64>) -> Result<u64, ExecError> {
-        let mut inputs = vec![self.entry(function)?.value];
+        let mut inputs = vec![self.value(function)?];
         if let Some(argument) = argument {
-            inputs.push(self.entry(argument)?.value);
+            inputs.push(self.value(argument)?);
         }
-        let value = Lazy::pending();
-        let (result, executor, n_clients, closed) =
-            (value.clone(), self.executor.clone(), self.n_clients, self.closed.clone());
+        let (value, job) = self.job(&inputs);
         Lazy::when_all_done(inputs, move |inputs| {
             let mut inputs = match inputs {
                 Ok(inputs) => inputs.into_iter(),
-                Err(error) => return result.set(Err(error)),
+                Err(error) => return job.result.set(Err(error)),
             };
             let (function, argument) = (inputs.next(), inputs.next());
-            start(&executor, n_clients, closed, result, move |ctx| match function {
+            job.start(move |ctx| match function {
                 Some(function) => ctx.apply(&function, argument),
                 None => Err(ExecError::Empty),
             });
@@ -141,7 +185,7 @@ impl Session {
     /// # Errors
     /// [`ExecError::UnknownValue`].
     pub fn create_struct(&self, elements: &[u64]) -> Result<u64, ExecError> {
-        let inputs = elements.iter().map(|&id| Ok(self.entry(id)?.value)).collect::<Result<Vec<_>, ExecError>>()?;
+        let inputs = elements.iter().map(|&id| self.value(id)).collect::<Result<Vec<_>, ExecError>>()?;
         let value = self.derive(inputs, |elements| Value::structure(elements).bounded());
         Ok(self.insert(Entry { value, source: None }))
     }
@@ -156,7 +200,7 @@ impl Session {
             let source = inputs.pop().ok_or(ExecError::Empty)?;
             crate::eval::select(source, usize::try_from(index).unwrap_or(usize::MAX))
         };
-        let value = self.derive(vec![self.entry(source)?.value], select);
+        let value = self.derive(vec![self.value(source)?], select);
         if let Some(Err(error)) = value.peek() {
             return Err(error);
         }
@@ -165,26 +209,33 @@ impl Session {
 
     /// Calls `receive` with the message of a value when it is there, on whatever thread brings it.
     ///
+    /// The caller keeps what is returned for as long as it wants the value.
+    ///
     /// # Errors
     /// [`ExecError::UnknownValue`]; what the value itself failed with goes to `receive`.
     pub fn compute(
         &self,
         id: u64,
         receive: impl FnOnce(Result<pb::Value, ExecError>) + Send + 'static,
-    ) -> Result<(), ExecError> {
-        let entry = self.entry(id)?;
-        if let Some(source) = entry.source {
-            receive(Ok((*source).clone()));
-            return Ok(());
+    ) -> Result<Waiting, ExecError> {
+        let (value, source) = {
+            let table = self.read();
+            let entry = table.entries.get(&id).ok_or(ExecError::UnknownValue(id))?;
+            (entry.value.clone(), entry.source.clone())
+        };
+        let waiting = Waiting { _need: value.need(), value };
+        if let Some(source) = source {
+            receive(Ok(source.message.clone()));
+            return Ok(waiting);
         }
         let (n_clients, dialect) = (self.n_clients, *self.dialect());
-        entry.value.when_done(move |outcome| {
+        waiting.value.when_done(move |outcome| {
             receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| untyped::write(value, n_clients, dialect)));
         });
-        Ok(())
+        Ok(waiting)
     }
 
-    /// Forgets values; work that is under way goes on for others that need it.
+    /// Forgets values; work that is under way goes on only for others that need it.
     ///
     /// # Errors
     /// [`ExecError::UnknownValue`] for the first that does not exist, when all others are gone.
@@ -205,9 +256,8 @@ impl Session {
         unknown.map_or(Ok(()), |id| Err(ExecError::UnknownValue(id)))
     }
 
-    /// Forgets every value and starts no more work.
+    /// Forgets every value.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
         let entries = std::mem::take(&mut self.write().entries);
         drop(entries);
     }
@@ -217,18 +267,17 @@ impl Session {
         if let Some(inputs) = ready {
             return Lazy::ready(inputs.and_then(compute));
         }
-        let value = Lazy::pending();
-        let (result, executor, n_clients, closed) =
-            (value.clone(), self.executor.clone(), self.n_clients, self.closed.clone());
+        let (value, job) = self.job(&inputs);
         // A waiter only starts work, so that a chain of values cannot nest waiters in waiters.
-        Lazy::when_all_done(inputs, move |inputs| {
-            start(&executor, n_clients, closed, result, move |_| inputs.and_then(compute));
-        });
+        Lazy::when_all_done(inputs, move |inputs| job.start(move |_| inputs.and_then(compute)));
         value
     }
 
-    fn spawn(&self, result: Lazy, work: impl FnOnce(&Context<'_>) -> Outcome + Send + 'static) {
-        start(&self.executor, self.n_clients, self.closed.clone(), result, work);
+    /// A value that will be made of these inputs, and what will bring it.
+    fn job(&self, inputs: &[Lazy]) -> (Lazy, Job) {
+        let (value, work) = Lazy::pending(inputs);
+        let result = value.clone();
+        (value, Job { executor: self.executor.clone(), n_clients: self.n_clients, work, result })
     }
 
     fn insert(&self, entry: Entry) -> u64 {
@@ -239,8 +288,8 @@ impl Session {
         id
     }
 
-    fn entry(&self, id: u64) -> Result<Entry, ExecError> {
-        self.read().entries.get(&id).cloned().ok_or(ExecError::UnknownValue(id))
+    fn value(&self, id: u64) -> Result<Lazy, ExecError> {
+        self.read().entries.get(&id).map(|entry| entry.value.clone()).ok_or(ExecError::UnknownValue(id))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Table> {
@@ -262,30 +311,43 @@ const fn is_leaf(kind: &pb::computation::Computation) -> bool {
     matches!(kind, C::Tensorflow(_) | C::Xla(_) | C::Data(_) | C::Literal(_) | C::Intrinsic(_) | C::Placement(_))
 }
 
-/// Runs `work` on the pool and brings its outcome to `result`.
-fn start(
-    executor: &Executor,
+/// What became of a computation that was sent.
+enum Computation {
+    /// It stands for itself.
+    Known(Outcome),
+    /// It is being evaluated.
+    Started(Lazy),
+}
+
+/// What brings a value.
+struct Job {
+    executor: Executor,
     n_clients: usize,
-    closed: Arc<AtomicBool>,
+    work: Work,
     result: Lazy,
-    work: impl FnOnce(&Context<'_>) -> Outcome + Send + 'static,
-) {
-    let runtime: Arc<Runtime> = executor.runtime().clone();
-    let job = {
-        let runtime = runtime.clone();
-        let result = result.clone();
-        move || {
-            if closed.load(Ordering::Relaxed) {
-                return result.set(Err(ExecError::Closed));
+}
+
+impl Job {
+    /// Runs `compute` on the pool and brings its outcome to the value.
+    fn start(self, compute: impl FnOnce(&Context<'_>) -> Outcome + Send + 'static) {
+        let runtime: Arc<Runtime> = self.executor.runtime().clone();
+        let (result, span) = (self.result.clone(), tracing::Span::current());
+        let job = {
+            let runtime = runtime.clone();
+            move || {
+                let _in_span = span.enter();
+                if self.work.given_up().load(Ordering::Relaxed) {
+                    return self.result.set(Err(ExecError::GivenUp));
+                }
+                let ctx = Context::new(&runtime, Some(self.n_clients)).until(self.work.given_up());
+                // A panic would leave the value pending for ever; it is a bug, told as an error.
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
+                self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));
             }
-            let ctx = Context::new(&runtime, Some(n_clients));
-            // A panic would leave the value pending for ever; it is a bug, told as an error.
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&ctx)));
-            result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));
+        };
+        match runtime.pool() {
+            Ok(pool) => pool.spawn_fifo(job),
+            Err(error) => result.set(Err(error)),
         }
-    };
-    match runtime.pool() {
-        Ok(pool) => pool.spawn_fifo(job),
-        Err(error) => result.set(Err(error)),
     }
 }

@@ -65,3 +65,7 @@ mod tensorflow_federated {
 }
 
 pub use tensorflow_federated::v0;
+
+/// The `FileDescriptorSet` of `ExecutorGroup` and its messages, for gRPC server reflection.
+#[cfg(feature = "service")]
+pub const SERVICE_DESCRIPTORS: &[u8] = include_bytes!("generated/executor.desc");

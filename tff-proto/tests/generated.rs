@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use prost::Message;
 use prost_types::FileDescriptorSet;
 
 /// Only what the compiler must see; imports follow.
@@ -19,6 +20,11 @@ fn path_of(relative: &str) -> PathBuf {
 
 fn compile() -> FileDescriptorSet {
     protox::compile(ROOTS, [path_of("../proto")]).unwrap()
+}
+
+/// What the service tells of itself: its own messages, without those that are only packed in them.
+fn service_descriptors() -> Vec<u8> {
+    protox::compile([ROOTS[0]], [path_of("../proto")]).unwrap().encode_to_vec()
 }
 
 fn generate(descriptors: FileDescriptorSet, out_dir: &Path) {
@@ -41,14 +47,15 @@ fn generate(descriptors: FileDescriptorSet, out_dir: &Path) {
         .emit_rerun_if_changed(false)
         .compile_fds_with_config(descriptors, config)
         .unwrap();
+    fs::write(out_dir.join("executor.desc"), service_descriptors()).unwrap();
 }
 
-fn read_all(dir: &Path) -> BTreeMap<String, String> {
+fn read_all(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
     entries
         .map(|entry| {
             let name = entry.file_name().into_string().unwrap();
-            (name, fs::read_to_string(entry.path()).unwrap())
+            (name, fs::read(entry.path()).unwrap())
         })
         .collect()
 }
@@ -63,8 +70,8 @@ fn committed_code_is_up_to_date() {
         for name in read_all(&committed_dir).keys() {
             fs::remove_file(committed_dir.join(name)).unwrap();
         }
-        for (name, text) in &fresh {
-            fs::write(committed_dir.join(name), text).unwrap();
+        for (name, content) in &fresh {
+            fs::write(committed_dir.join(name), content).unwrap();
         }
     }
     let committed = read_all(&committed_dir);
@@ -74,7 +81,7 @@ fn committed_code_is_up_to_date() {
         committed.keys(),
         fresh.keys()
     );
-    for (name, text) in &fresh {
-        assert!(committed[name] == *text, "{name} is out of date; run with UPDATE=1");
+    for (name, content) in &fresh {
+        assert!(committed[name] == *content, "{name} is out of date; run with UPDATE=1");
     }
 }

@@ -8,7 +8,7 @@
 //! parameter of a name of its own, so nothing is ever captured.
 
 use crate::error::{PassError, Problem};
-use crate::free_names::free_names_of_lambdas;
+use crate::free_names::FreeNames;
 use crate::pass::Pass;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -34,10 +34,11 @@ impl Pass for ToCallDominant {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        let free_names = FreeNames::new(comp);
         let mut build = Build {
             fresh: UniqueNames::new(comp),
-            taken: comp.free_names().into_iter().collect(),
-            free_names: free_names_of_lambdas(comp),
+            taken: free_names.of_root.into_iter().collect(),
+            free_names: free_names.of_lambdas,
             left: MAX_PARTS,
             bindings: Vec::new(),
         };

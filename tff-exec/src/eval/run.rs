@@ -8,7 +8,7 @@ use crate::leaf::Prepared;
 use crate::{ExecError, StructValue, Value};
 use rayon::prelude::*;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tff_ir::CompiledComputation;
 use tff_types::{FunctionType, Type};
@@ -115,6 +115,8 @@ pub(crate) struct Context<'a> {
     /// The number of clients, where it is known.
     pub(crate) n_clients: Option<usize>,
     depth: usize,
+    /// Set when nobody needs the value any more.
+    given_up: Option<&'a AtomicBool>,
 }
 
 /// The values that code refers to by position.
@@ -131,7 +133,12 @@ impl Frame {
 
 impl<'a> Context<'a> {
     pub(crate) const fn new(runtime: &'a Runtime, n_clients: Option<usize>) -> Self {
-        Self { runtime, n_clients, depth: 0 }
+        Self { runtime, n_clients, depth: 0, given_up: None }
+    }
+
+    /// The same, to evaluate no further once this is set.
+    pub(crate) const fn until(self, given_up: &'a AtomicBool) -> Self {
+        Self { given_up: Some(given_up), ..self }
     }
 
     /// The number of clients.
@@ -184,6 +191,10 @@ impl<'a> Context<'a> {
         let Value::Function(Function(kind)) = function else {
             return Err(ExecError::mismatch("a function", function.describe()));
         };
+        // Only calls make evaluation long, so that it suffices to look here.
+        if self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
+            return Err(ExecError::GivenUp);
+        }
         if self.depth >= MAX_CALL_DEPTH {
             return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_CALL_DEPTH });
         }

@@ -1,9 +1,12 @@
 //! The executors of the protocol: sessions shared by cardinality and counted.
 
+use crate::live::Live;
 use crate::{Executor, Session};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tonic::Status;
 
@@ -12,6 +15,7 @@ use tonic::Status;
 #[derive(Debug)]
 pub(super) struct Executors {
     executor: Executor,
+    live: Arc<Live>,
     service_id: u64,
     table: Mutex<Table>,
 }
@@ -27,15 +31,64 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     session: Arc<Session>,
+    usage: Arc<Mutex<Usage>>,
     cardinalities: String,
     users: u64,
 }
 
+/// When an executor was last used.
+#[derive(Debug)]
+struct Usage {
+    calls: usize,
+    last: Instant,
+}
+
+impl Usage {
+    fn is_over(&self, ttl: Duration) -> bool {
+        self.calls == 0 && self.last.elapsed() >= ttl
+    }
+}
+
+/// A session in use by a call: until it is dropped, the session is not taken for abandoned.
+pub(super) struct Lease {
+    session: Arc<Session>,
+    usage: Arc<Mutex<Usage>>,
+}
+
+impl Lease {
+    fn new(entry: &Entry) -> Self {
+        let lease = Self { session: entry.session.clone(), usage: entry.usage.clone() };
+        lease.note(|usage| usage.calls += 1);
+        lease
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Usage)) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut usage);
+        usage.last = Instant::now();
+    }
+}
+
+impl Deref for Lease {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.note(|usage| usage.calls -= 1);
+    }
+}
+
 impl Executors {
-    pub(super) fn new(executor: Executor) -> Self {
+    pub(super) fn new(executor: Executor, max_live_bytes: usize) -> Self {
         // Only to tell this process's ids from those of one before it.
         let service_id = RandomState::new().hash_one(std::process::id()) % 100_000;
-        Self { executor, service_id, table: Mutex::default() }
+        let live = Arc::new(Live::new(max_live_bytes));
+        Self { executor, live, service_id, table: Mutex::default() }
     }
 
     /// The id of the session for these cardinalities, made if there is none; one more user.
@@ -58,18 +111,21 @@ impl Executors {
             && let Some(entry) = table.by_id.get_mut(&id)
         {
             entry.users += 1;
+            // The moment of use is that of the lease's end.
+            drop(Lease::new(entry));
             return Ok(id);
         }
         let id = format!("{key}/{}/{}", self.service_id, table.next_index);
         table.next_index += 1;
-        let session = Arc::new(Session::new(self.executor.clone(), clients));
-        table.by_id.insert(id.clone(), Entry { session, cardinalities: key.clone(), users: 1 });
+        let session = Arc::new(Session::within(self.executor.clone(), clients, self.live.clone()));
+        let usage = Arc::new(Mutex::new(Usage { calls: 0, last: Instant::now() }));
+        table.by_id.insert(id.clone(), Entry { session, usage, cardinalities: key.clone(), users: 1 });
         table.by_cardinalities.insert(key, id.clone());
         Ok(id)
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
-        self.table().by_id.get(id).map(|entry| entry.session.clone())
+    pub(super) fn lease(&self, id: &str) -> Option<Lease> {
+        self.table().by_id.get(id).map(Lease::new)
     }
 
     /// One user less; the last one closes the session. An unknown id is no error.
@@ -81,18 +137,41 @@ impl Executors {
             if entry.users > 0 {
                 return;
             }
-            let entry = table.by_id.remove(id);
-            if let Some(entry) = &entry {
-                table.by_cardinalities.remove(&entry.cardinalities);
-            }
-            entry
+            table.remove(id)
         };
         if let Some(entry) = closed {
             entry.session.close();
         }
     }
 
+    /// Closes the sessions that were not used for this long, whoever their users are.
+    pub(super) fn expire(&self, ttl: Duration) {
+        let expired: Vec<Entry> = {
+            let mut table = self.table();
+            let is_over = |entry: &Entry| entry.usage.lock().unwrap_or_else(PoisonError::into_inner).is_over(ttl);
+            let ids = table.by_id.iter().filter(|(_, entry)| is_over(entry)).map(|(id, _)| id.clone());
+            let ids: Vec<String> = ids.collect();
+            ids.iter().filter_map(|id| table.remove(id)).collect()
+        };
+        for entry in expired {
+            tracing::info!(
+                cardinalities = entry.cardinalities,
+                values = entry.session.len(),
+                "closed, as not used for {ttl:?}"
+            );
+            entry.session.close();
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn remove(&mut self, id: &str) -> Option<Entry> {
+        let entry = self.by_id.remove(id)?;
+        self.by_cardinalities.remove(&entry.cardinalities);
+        Some(entry)
     }
 }

@@ -5,13 +5,16 @@
 //! and start work on the executor's pool, and `Compute` waits without a thread.
 
 mod executors;
+mod observe;
 mod serve;
 mod status;
 
 pub use serve::{ServeError, ServerOptions, bind, serve};
 
-use crate::{Executor, Session};
-use executors::Executors;
+use crate::ExecError;
+use executors::{Executors, Lease};
+use observe::Calls;
+use prost::Message;
 use std::sync::Arc;
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_server::ExecutorGroup;
@@ -19,22 +22,27 @@ use tonic::{Request, Response, Status};
 
 /// The service: sessions by executor id.
 #[derive(Debug)]
-pub struct Service {
-    executors: Executors,
+struct Service {
+    executors: Arc<Executors>,
+    calls: Arc<Calls>,
+    max_message_bytes: usize,
 }
 
 impl Service {
-    /// A service that runs everything on this executor.
-    #[must_use]
-    pub fn new(executor: Executor) -> Self {
-        Self { executors: Executors::new(executor) }
-    }
-
-    fn session(&self, rpc: &str, id: Option<&pb::ExecutorId>) -> Result<Arc<Session>, Status> {
+    fn session(&self, rpc: &str, id: Option<&pb::ExecutorId>) -> Result<Lease, Status> {
         let id = id.map_or("", |id| &id.id);
-        self.executors.get(id).ok_or_else(|| {
+        self.executors.lease(id).ok_or_else(|| {
             Status::failed_precondition(format!("Error calling `{rpc}`. No executor found for ID: '{id}'."))
         })
+    }
+
+    /// Refuses to send what the transport would break off.
+    fn check_size(&self, response: &pb::ComputeResponse) -> Result<(), Status> {
+        let (bytes, limit) = (response.encoded_len(), self.max_message_bytes);
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Status::resource_exhausted(format!("the value is {bytes} bytes as a message, the limit is {limit} bytes")))
     }
 }
 
@@ -60,6 +68,10 @@ impl ExecutorGroup for Service {
         &self,
         request: Request<pb::GetExecutorRequest>,
     ) -> Result<Response<pb::GetExecutorResponse>, Status> {
+        // The one code at which clients go elsewhere, or come again.
+        if self.calls.is_draining() {
+            return Err(Status::unavailable("the worker is shutting down"));
+        }
         let id = self.executors.acquire(&request.get_ref().cardinalities)?;
         Ok(Response::new(pb::GetExecutorResponse { executor: Some(pb::ExecutorId { id }) }))
     }
@@ -70,7 +82,7 @@ impl ExecutorGroup for Service {
     ) -> Result<Response<pb::CreateValueResponse>, Status> {
         let request = request.into_inner();
         let session = self.session("CreateValue", request.executor.as_ref())?;
-        let id = session.create_value(&request.value.unwrap_or_default()).map_err(status::of)?;
+        let id = session.create_value(request.value.unwrap_or_default()).map_err(status::of)?;
         Ok(Response::new(pb::CreateValueResponse { value_ref: value_ref(id) }))
     }
 
@@ -117,15 +129,18 @@ impl ExecutorGroup for Service {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         // A receiver that is gone means a client that hung up: nobody needs the value.
         let receive = move |outcome| drop(sender.send(outcome));
-        session.compute(id, receive).map_err(status::of)?;
-        let value = receiver.await.map_err(|_| Status::cancelled("the value was given up"))?.map_err(status::of)?;
-        Ok(Response::new(pb::ComputeResponse { value: Some(value) }))
+        // Kept until here is the answer, or the client has hung up and this future is dropped.
+        let _waiting = session.compute(id, receive).map_err(status::of)?;
+        let value = receiver.await.map_err(|_| status::of(ExecError::GivenUp))?.map_err(status::of)?;
+        let response = pb::ComputeResponse { value: Some(value) };
+        self.check_size(&response)?;
+        Ok(Response::new(response))
     }
 
     async fn dispose(&self, request: Request<pb::DisposeRequest>) -> Result<Response<pb::DisposeResponse>, Status> {
         let request = request.get_ref();
         let id = request.executor.as_ref().map_or("", |id| &id.id);
-        if let Some(session) = self.executors.get(id) {
+        if let Some(session) = self.executors.lease(id) {
             let ids: Vec<u64> = request.value_ref.iter().filter_map(|value_ref| value_ref.id.parse().ok()).collect();
             session.dispose(&ids).map_err(|error| Status::not_found(format!("{error}, cannot dispose.")))?;
         }

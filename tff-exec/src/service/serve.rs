@@ -1,13 +1,20 @@
 //! Listening and serving.
 
 use super::Service;
+use super::executors::Executors;
+use super::observe::{Calls, Observed};
+use crate::Executor;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
 use tff_proto::v0::executor_group_server::ExecutorGroupServer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 /// The HTTP/2 window of a stream and of a connection: how much may be under way before the
 /// receiver says that it read on. As large as the values that clients send in one message, so
@@ -23,12 +30,18 @@ const MAX_FRAME: u32 = (1 << 24) - 1;
 pub struct ServerOptions {
     /// The largest message in either direction, in bytes.
     pub max_message_bytes: usize,
+    /// How many bytes that clients sent may be alive at a time, in values that exist or are needed
+    /// to compute others. Each message counts once, in its size on the wire.
+    pub max_live_bytes: usize,
+    /// After how long without a request, and without a call under way, an executor is closed and
+    /// its values forgotten; never where this is `None`.
+    pub session_ttl: Option<Duration>,
 }
 
 impl Default for ServerOptions {
-    /// Messages of 2³¹ − 1 bytes, protobuf's own limit.
+    /// Messages of 2³¹ − 1 bytes, protobuf's own limit; no other limits.
     fn default() -> Self {
-        Self { max_message_bytes: i32::MAX as usize }
+        Self { max_message_bytes: i32::MAX as usize, max_live_bytes: usize::MAX, session_ttl: None }
     }
 }
 
@@ -46,6 +59,9 @@ pub enum ServeError {
     /// The transport failed.
     #[error("the server failed")]
     Transport(#[from] tonic::transport::Error),
+    /// The descriptors for server reflection are no descriptors.
+    #[error("the descriptors of the service cannot be read")]
+    Descriptors(#[from] tonic_reflection::server::Error),
 }
 
 /// Listens on a port of these addresses, or of both loopback addresses where there are none.
@@ -73,30 +89,80 @@ pub async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, S
     Ok(listeners)
 }
 
-/// Serves until `shutdown` is done, then until the calls under way are answered.
+/// Serves this executor until `shutdown` is done, then until the calls under way are answered. Meanwhile new
+/// executors are refused, and the health service says `NOT_SERVING`.
+///
+/// Beside `ExecutorGroup` there are `grpc.health.v1.Health` and server reflection.
 ///
 /// Connections are never closed for being idle or old: TFF's client would take that for a worker
 /// that died.
 ///
 /// # Errors
-/// [`ServeError::Transport`].
+/// [`ServeError::Transport`]; [`ServeError::Descriptors`] is a bug.
 pub async fn serve(
-    service: Service,
+    executor: Executor,
     options: &ServerOptions,
     listeners: Vec<TcpListener>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let service = ExecutorGroupServer::new(service)
-        .max_decoding_message_size(options.max_message_bytes)
-        .max_encoding_message_size(options.max_message_bytes);
-    tonic::transport::Server::builder()
+    let calls = Arc::<Calls>::default();
+    let executors = Arc::new(Executors::new(executor, options.max_live_bytes));
+    let max_message_bytes = options.max_message_bytes;
+    let service = Service { executors: executors.clone(), calls: calls.clone(), max_message_bytes };
+    let group = ExecutorGroupServer::new(service)
+        .max_decoding_message_size(max_message_bytes)
+        .max_encoding_message_size(max_message_bytes);
+    let (mut health, health_service) = tonic_health::server::health_reporter();
+    report(&health, ServingStatus::Serving).await;
+    let drained = async {
+        shutdown.await;
+        calls.drain();
+        report(&health, ServingStatus::NotServing).await;
+        calls.idle().await;
+        // Whoever watches the health has a call that would never end.
+        for name in SERVICES {
+            health.clear_service_status(name).await;
+        }
+    };
+    let serving = tonic::transport::Server::builder()
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_frame_size(MAX_FRAME)
-        .add_service(service)
-        .serve_with_incoming_shutdown(connections(listeners), shutdown)
-        .await?;
-    Ok(())
+        .add_service(Observed::new(group, calls.clone()))
+        .add_service(health_service)
+        .add_service(reflection().build_v1()?)
+        // Tools of before 2023 ask for this one.
+        .add_service(reflection().build_v1alpha()?)
+        .serve_with_incoming_shutdown(connections(listeners), drained);
+    tokio::select! {
+        result = serving => Ok(result?),
+        () = expire(&executors, options.session_ttl) => Ok(()),
+    }
+}
+
+/// Closes what is not used any more, from time to time, for ever.
+async fn expire(executors: &Executors, ttl: Option<Duration>) {
+    let Some(ttl) = ttl else { return std::future::pending().await };
+    loop {
+        // A quarter more than the time that was asked for does no harm.
+        tokio::time::sleep((ttl / 4).max(Duration::from_millis(10))).await;
+        executors.expire(ttl);
+    }
+}
+
+/// The services whose health is told: all of the server, and the one it is there for.
+const SERVICES: [&str; 2] = ["", tff_proto::v0::executor_group_server::SERVICE_NAME];
+
+async fn report(health: &HealthReporter, status: ServingStatus) {
+    for name in SERVICES {
+        health.set_service_status(name, status).await;
+    }
+}
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(tff_proto::SERVICE_DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// The connections of all listeners.

@@ -15,8 +15,8 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Unsupported(_)
         | ExecError::Array(ArrayError::Missing(_) | ArrayError::RawStrings) => Code::Unimplemented,
         ExecError::Placement(_) => Code::Unknown,
-        ExecError::Limit { .. } => Code::ResourceExhausted,
-        ExecError::Closed => Code::Cancelled,
+        ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
+        ExecError::GivenUp => Code::Cancelled,
         ExecError::Library { .. } | ExecError::Prepare { .. } | ExecError::Run { .. } | ExecError::Internal(_) => {
             Code::Internal
         }

@@ -1,83 +1,13 @@
 //! The service over a real socket: what peers may rely on, and what they cannot break.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot reach its server must stop")]
 
-use tff_exec::service::{ServerOptions, Service, bind, serve};
-use tff_exec::{Executor, Options};
-use tff_ir::text::{Environment, parse};
-use tff_ir::{Array, Scalar};
+mod operations;
+mod peer;
+
+use peer::{Peer, at_clients, computation, int, start, wire};
 use tff_proto::v0 as pb;
-use tff_proto::v0::executor_group_client::ExecutorGroupClient;
 use tff_proto::v0::value::Value as V;
-use tonic::transport::Channel;
-use tonic::{Code, Status};
-
-/// A client and the executor it works in.
-struct Peer {
-    client: ExecutorGroupClient<Channel>,
-    executor: Option<pb::ExecutorId>,
-}
-
-/// Starts a server on a free port.
-async fn start() -> u16 {
-    let listeners = bind(&[], 0).await.unwrap();
-    let port = listeners[0].local_addr().unwrap().port();
-    let service = Service::new(Executor::new(Options::default()));
-    tokio::spawn(async move { serve(service, &ServerOptions::default(), listeners, std::future::pending()).await });
-    port
-}
-
-fn cardinality(uri: &str, cardinality: i32) -> pb::Cardinality {
-    pb::Cardinality { placement: Some(pb::Placement { uri: uri.to_owned() }), cardinality }
-}
-
-fn int(value: i32) -> pb::Value {
-    pb::Value { value: Some(V::Array(Array::from_scalar(Scalar::Int32(value)).to_proto_value())) }
-}
-
-fn computation(text: &str) -> pb::Value {
-    let comp = parse(text, &Environment::default()).unwrap().comp;
-    pb::Value { value: Some(V::Computation(comp.to_proto().unwrap())) }
-}
-
-fn at_clients(values: Vec<pb::Value>) -> pb::Value {
-    let placement = pb::placement_spec::Placement::Value(pb::Placement { uri: "clients".to_owned() });
-    let spec = pb::PlacementSpec { placement: Some(placement) };
-    let r#type = Some(pb::FederatedType { placement: Some(spec), all_equal: false, member: None });
-    pb::Value { value: Some(V::Federated(pb::value::Federated { r#type, value: values })) }
-}
-
-impl Peer {
-    async fn connect(port: u16, n_clients: i32) -> Self {
-        let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await.unwrap();
-        let cardinalities = vec![cardinality("clients", n_clients)];
-        let response = client.get_executor(pb::GetExecutorRequest { cardinalities }).await.unwrap();
-        Self { client, executor: response.into_inner().executor }
-    }
-
-    async fn value(&mut self, value: pb::Value) -> Result<pb::ValueRef, Status> {
-        let request = pb::CreateValueRequest { value: Some(value), executor: self.executor.clone() };
-        Ok(self.client.create_value(request).await?.into_inner().value_ref.unwrap())
-    }
-
-    async fn call(&mut self, function: &pb::ValueRef, argument: Option<&pb::ValueRef>) -> Result<pb::ValueRef, Status> {
-        let request = pb::CreateCallRequest {
-            executor: self.executor.clone(),
-            function_ref: Some(function.clone()),
-            argument_ref: argument.cloned(),
-        };
-        Ok(self.client.create_call(request).await?.into_inner().value_ref.unwrap())
-    }
-
-    async fn compute(&mut self, value: &pb::ValueRef) -> Result<pb::Value, Status> {
-        let request = pb::ComputeRequest { executor: self.executor.clone(), value_ref: Some(value.clone()) };
-        Ok(self.client.compute(request).await?.into_inner().value.unwrap())
-    }
-
-    async fn dispose(&mut self, values: &[&pb::ValueRef]) -> Result<(), Status> {
-        let value_ref = values.iter().map(|&value| value.clone()).collect();
-        self.client.dispose(pb::DisposeRequest { executor: self.executor.clone(), value_ref }).await.map(|_| ())
-    }
-}
+use tonic::Code;
 
 #[tokio::test]
 async fn a_function_is_called_on_what_a_client_sends() {
@@ -92,7 +22,7 @@ async fn a_function_is_called_on_what_a_client_sends() {
     let result = peer.compute(&call).await.unwrap();
     let pair = |value| {
         let element = || pb::value::r#struct::Element { name: String::new(), value: Some(int(value)) };
-        pb::Value { value: Some(V::Struct(pb::value::Struct { element: vec![element(), element()] })) }
+        wire(V::Struct(pb::value::Struct { element: vec![element(), element()] }))
     };
     assert_eq!(result, at_clients(vec![pair(1), pair(2)]));
 }
@@ -127,7 +57,10 @@ async fn a_lambda_may_be_called_without_its_argument_and_capture() {
     let mut peer = Peer::connect(start().await, 0).await;
     let constant = peer.value(computation("(x:int32 -> lit int32 5)")).await.unwrap();
     let call = peer.call(&constant, None).await.unwrap();
-    assert_eq!(peer.compute(&call).await.unwrap(), int(5));
+    let both = peer.compute(&call).await.unwrap();
+    // Nothing told yet which dialect this client speaks: the answer is in both.
+    assert!(both.tensor.is_some());
+    assert_eq!(both.value, int(5).value);
     let adder = peer.value(computation("(x:int32 -> ( -> x))")).await.unwrap();
     let argument = peer.value(int(6)).await.unwrap();
     let inner = peer.call(&adder, Some(&argument)).await.unwrap();
@@ -148,7 +81,7 @@ fn self_application() -> pb::Computation {
 async fn what_kills_other_workers_is_answered() {
     let mut peer = Peer::connect(start().await, 1).await;
     // Recursion without end.
-    let omega = peer.value(pb::Value { value: Some(V::Computation(self_application())) }).await.unwrap();
+    let omega = peer.value(wire(V::Computation(self_application()))).await.unwrap();
     let call = peer.call(&omega, Some(&omega)).await.unwrap();
     let error = peer.compute(&call).await.unwrap_err();
     assert_eq!(
@@ -165,7 +98,7 @@ async fn what_kills_other_workers_is_answered() {
             content: None,
             kind: Some(pb::array::Kind::Int32List(list)),
         };
-        let argument = peer.value(pb::Value { value: Some(V::Array(array)) }).await.unwrap();
+        let argument = peer.value(wire(V::Array(array))).await.unwrap();
         let call = peer.call(&identity, Some(&argument)).await.unwrap();
         assert_eq!(peer.compute(&call).await.unwrap_err().code(), Code::InvalidArgument);
     }

@@ -1,0 +1,103 @@
+//! What is alive: values under numbers, and the payloads that peers sent.
+
+use crate::{Clients, ExecError, Sequence, Value};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tff_ir::Array;
+
+/// What the sessions of a server hold, and how much they may.
+#[derive(Debug)]
+pub(crate) struct Live {
+    bytes: AtomicUsize,
+    max_bytes: usize,
+}
+
+impl Live {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), max_bytes }
+    }
+
+    /// Counts a payload as alive until the last part of it is dropped.
+    ///
+    /// # Errors
+    /// [`ExecError::LiveBytes`] where that is more than may be alive.
+    pub(crate) fn receive(self: &Arc<Self>, bytes: usize) -> Result<Arc<Received>, ExecError> {
+        let within = |alive: usize| alive.checked_add(bytes).filter(|&sum| sum <= self.max_bytes);
+        let counted = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
+        counted.map_err(|alive| ExecError::LiveBytes { bytes, alive, limit: self.max_bytes })?;
+        Ok(Arc::new(Received { live: self.clone(), bytes }))
+    }
+}
+
+/// A payload that a peer sent, counted once however many values share it.
+#[derive(Debug)]
+pub(crate) struct Received {
+    live: Arc<Live>,
+    bytes: usize,
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.live.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Received {
+    /// The same value, of which every buffer keeps this payload counted, also in other values that
+    /// come to share it.
+    pub(crate) fn attach(self: &Arc<Self>, value: Value) -> Value {
+        match value {
+            Value::Tensor(tensor) => self.attach_array(tensor.array()).map_or(Value::Tensor(tensor), Value::array),
+            Value::Struct(elements) => Value::Struct(elements.iter().map(|value| self.attach(value.clone())).collect()),
+            Value::Server(member) => Value::at_server(self.attach(Value::clone(&member))),
+            Value::Clients(Clients::AllEqual(member)) => {
+                Value::at_clients_all_equal(self.attach(Value::clone(&member)))
+            }
+            Value::Clients(Clients::Each(members)) => {
+                Value::at_clients(members.iter().map(|member| self.attach(member.clone())))
+            }
+            Value::Sequence(sequence) => Value::Sequence(self.attach_sequence(&sequence)),
+            Value::Function(_) | Value::Placement(_) => value,
+        }
+    }
+
+    fn attach_array(self: &Arc<Self>, array: &Array) -> Option<Array> {
+        match (array.as_dense(), array.as_strings()) {
+            (Some(bytes), _) => Array::dense(array.dtype(), array.dims(), self.attach_bytes(bytes.clone())).ok(),
+            (None, Some(strings)) => {
+                let strings: Vec<Bytes> = strings.iter().map(|bytes| self.attach_bytes(bytes.clone())).collect();
+                Array::strings(array.dims(), strings).ok()
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn attach_sequence(self: &Arc<Self>, sequence: &Sequence) -> Sequence {
+        let element = sequence.element_type().clone();
+        match (sequence.known_elements(), sequence.dataset()) {
+            (Some(elements), _) => {
+                let elements: Arc<[Value]> = elements.iter().map(|value| self.attach(value.clone())).collect();
+                Sequence::from_elements(element, elements)
+            }
+            (None, Ok(graph)) => Sequence::from_dataset(element, self.attach_bytes(graph)),
+            (None, Err(_)) => sequence.clone(),
+        }
+    }
+
+    fn attach_bytes(self: &Arc<Self>, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Counted { bytes, _received: self.clone() })
+    }
+}
+
+/// A buffer, and the payload it is of.
+struct Counted {
+    bytes: Bytes,
+    _received: Arc<Received>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,155 @@
+//! What is known of every call, whatever it does: an id for the logs, its outcome, and how many
+//! are under way.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::sync::watch;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service, http};
+use tonic::server::NamedService;
+use tonic::{Code, Status};
+use tracing::Instrument;
+
+/// The header in which a client may name its request, and is told the name.
+const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id");
+
+/// The longest name of a request that is taken from a client.
+const MAX_REQUEST_ID: usize = 64;
+
+/// The calls of a server.
+#[derive(Debug)]
+pub(super) struct Calls {
+    under_way: watch::Sender<usize>,
+    next_id: AtomicU64,
+    draining: AtomicBool,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { under_way: watch::Sender::new(0), next_id: AtomicU64::new(1), draining: AtomicBool::new(false) }
+    }
+}
+
+impl Calls {
+    /// From here on no new work is wanted.
+    pub(super) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no call is under way.
+    pub(super) async fn idle(&self) {
+        // The sender is ours, so that it cannot be gone.
+        let _ = self.under_way.subscribe().wait_for(|&calls| calls == 0).await;
+    }
+
+    /// The name of a request: the client's own, if it is short and harmless in a log, or a number.
+    fn request_id<B>(&self, request: &http::Request<B>) -> http::HeaderValue {
+        let own = request.headers().get(REQUEST_ID).filter(|id| {
+            let id = id.as_bytes();
+            !id.is_empty() && id.len() <= MAX_REQUEST_ID && id.iter().all(u8::is_ascii_graphic)
+        });
+        own.cloned().unwrap_or_else(|| self.next_id.fetch_add(1, Ordering::Relaxed).into())
+    }
+}
+
+/// A call that is under way, until it is dropped: answered, or given up by its client.
+struct Call {
+    calls: Arc<Calls>,
+    start: Instant,
+    /// `None` while there is no answer.
+    code: Option<Code>,
+}
+
+impl Call {
+    fn start(calls: Arc<Calls>) -> Self {
+        calls.under_way.send_modify(|calls| *calls += 1);
+        Self { calls, start: Instant::now(), code: None }
+    }
+
+    fn answer(&mut self, response: &http::Response<Body>) {
+        // A call that failed before it had anything to send says so in the headers.
+        let status = Status::from_header_map(response.headers());
+        self.code = Some(status.as_ref().map_or(Code::Ok, Status::code));
+        let elapsed = self.start.elapsed();
+        match status {
+            None => tracing::debug!(?elapsed, "ok"),
+            Some(status) if matches!(status.code(), Code::Internal | Code::Unknown) => {
+                tracing::warn!(code = ?status.code(), ?elapsed, "{}", status.message());
+            }
+            Some(status) => tracing::info!(code = ?status.code(), ?elapsed, "{}", status.message()),
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if self.code.is_none() {
+            tracing::info!(elapsed = ?self.start.elapsed(), "the client hung up");
+        }
+        self.calls.under_way.send_modify(|calls| *calls -= 1);
+    }
+}
+
+/// What the transport calls out of range is a message over the limit, and gRPC's other
+/// implementations call that an exhausted resource. Nothing else here has this code.
+fn as_limit(response: http::Response<Body>) -> http::Response<Body> {
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::OutOfRange => {
+            Status::resource_exhausted(status.message().trim_start_matches("Error, ")).into_http()
+        }
+        _ => response,
+    }
+}
+
+/// A gRPC service whose calls are observed.
+#[derive(Clone, Debug)]
+pub(super) struct Observed<S> {
+    inner: S,
+    calls: Arc<Calls>,
+}
+
+impl<S> Observed<S> {
+    pub(super) const fn new(inner: S, calls: Arc<Calls>) -> Self {
+        Self { inner, calls }
+    }
+}
+
+impl<S: NamedService> NamedService for Observed<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S, B> Service<http::Request<B>> for Observed<S>
+where
+    S: Service<http::Request<B>, Response = http::Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let id = self.calls.request_id(&request);
+        let rpc = request.uri().path().rsplit('/').next().unwrap_or_default();
+        let span = tracing::info_span!("call", rpc, request_id = id.to_str().unwrap_or_default());
+        let mut call = Call::start(self.calls.clone());
+        let answer = span.in_scope(|| self.inner.call(request));
+        let answer = async move {
+            let Ok(mut response) = answer.await.map(as_limit);
+            call.answer(&response);
+            response.headers_mut().insert(REQUEST_ID, id);
+            Ok(response)
+        };
+        Box::pin(answer.instrument(span))
+    }
+}
