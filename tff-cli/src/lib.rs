@@ -17,10 +17,12 @@ mod input;
 mod json;
 mod log;
 mod members;
+mod metrics;
 mod native;
 mod output;
 mod progress;
 mod render;
+mod server;
 mod simulation;
 mod worker;
 
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 #[must_use]
 pub fn tff() -> ExitCode {
     let args = Args::parse();
-    let result = log::start(&args.log).and_then(|()| args.command.run(&args.log));
+    let result = log::start(&args.log, args.command.log_kind()).and_then(|()| args.command.run(&args.log));
     match result {
         Ok(code) => code,
         // Whoever reads the output has seen enough, as in `tff print FILE | head`.

@@ -17,25 +17,48 @@ pub(crate) struct LogArgs {
     /// Show neither a progress bar nor warnings.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// How logs are written.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    log_format: Format,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One object a line, for collectors of logs.
+    Json,
+}
+
+/// What the logs are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A command that someone waits for.
+    Command,
+    /// A server: when something happened matters.
+    Server,
 }
 
 /// Sends what the libraries and the commands log to stderr.
-pub(crate) fn start(args: &LogArgs) -> Result<()> {
+pub(crate) fn start(args: &LogArgs, kind: Kind) -> Result<()> {
     let level = match (args.quiet, args.verbose) {
         (true, _) => "error",
         (false, 0) => "warn",
-        (false, 1) => "info",
-        (false, 2) => "debug",
+        (false, 1) => "warn,tff=info",
+        (false, 2) => "warn,tff=debug",
         (false, _) => "trace",
     };
     let directives = std::env::var("TFF_LOG").ok().filter(|value| !value.trim().is_empty());
     let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(level)).context("TFF_LOG")?;
-    tracing_subscriber::fmt()
+    let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .without_time()
-        .init();
+        .with_target(false);
+    match (args.log_format, kind) {
+        (Format::Json, _) => subscriber.json().flatten_event(true).with_span_list(false).init(),
+        (Format::Text, Kind::Server) => subscriber.init(),
+        (Format::Text, Kind::Command) => subscriber.without_time().init(),
+    }
     Ok(())
 }

@@ -26,6 +26,7 @@ impl Live {
         let within = |alive: usize| alive.checked_add(bytes).filter(|&sum| sum <= self.max_bytes);
         let counted = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
         counted.map_err(|alive| ExecError::LiveBytes { bytes, alive, limit: self.max_bytes })?;
+        gauge_bytes().increment(bytes as f64);
         Ok(Arc::new(Received { live: self.clone(), bytes }))
     }
 }
@@ -40,6 +41,28 @@ pub(crate) struct Received {
 impl Drop for Received {
     fn drop(&mut self) {
         self.live.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        gauge_bytes().decrement(self.bytes as f64);
+    }
+}
+
+fn gauge_bytes() -> metrics::Gauge {
+    metrics::gauge!("tff_received_bytes")
+}
+
+/// Something that a gauge of this name counts, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Gauged(&'static str);
+
+impl Gauged {
+    pub(crate) fn new(name: &'static str) -> Self {
+        metrics::gauge!(name).increment(1.0);
+        Self(name)
+    }
+}
+
+impl Drop for Gauged {
+    fn drop(&mut self) {
+        metrics::gauge!(self.0).decrement(1.0);
     }
 }
 

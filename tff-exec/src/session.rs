@@ -3,7 +3,7 @@
 use crate::eval::{Compilation, Context, Frame, Function};
 use crate::executor::Runtime;
 use crate::lazy::{Lazy, Outcome};
-use crate::live::{Live, Received};
+use crate::live::{Gauged, Live, Received};
 use crate::untyped::{self, Dialect};
 use crate::work::{Need, Work};
 use crate::{ExecError, Executor, Value};
@@ -40,6 +40,13 @@ struct Entry {
     /// The message of a function, a constant, or an array that is none: by itself it is computed
     /// to what was sent, and only its use in a call needs more.
     source: Option<Arc<Source>>,
+    _gauged: Gauged,
+}
+
+impl Entry {
+    fn new(value: Lazy, source: Option<Source>) -> Self {
+        Self { value, source: source.map(Arc::new), _gauged: Gauged::new("tff_values") }
+    }
 }
 
 impl Drop for Entry {
@@ -116,23 +123,19 @@ impl Session {
             let comp = self.computation(comp)?;
             return Ok(self.insert(match comp {
                 Computation::Known(outcome) => {
-                    let source = Some(Arc::new(Source { message: value, _received: received }));
-                    Entry { value: Lazy::ready(outcome), source }
+                    Entry::new(Lazy::ready(outcome), Some(Source { message: value, _received: received }))
                 }
-                Computation::Started(value) => Entry { value, source: None },
+                Computation::Started(value) => Entry::new(value, None),
             }));
         }
         let mut dialect = *self.dialect();
         let read = untyped::read(&value, self.n_clients, &mut dialect);
         *self.dialect() = dialect;
         Ok(self.insert(match read {
-            Ok(read) => Entry { value: Lazy::ready(Ok(received.attach(read))), source: None },
+            Ok(read) => Entry::new(Lazy::ready(Ok(received.attach(read))), None),
             // Of federated and empty values it is known at once what every use would find.
             Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
-            Err(error) => {
-                let source = Some(Arc::new(Source { message: value, _received: received }));
-                Entry { value: Lazy::ready(Err(error)), source }
-            }
+            Err(error) => Entry::new(Lazy::ready(Err(error)), Some(Source { message: value, _received: received })),
         }))
     }
 
@@ -177,7 +180,7 @@ impl Session {
                 None => Err(ExecError::Empty),
             });
         });
-        Ok(self.insert(Entry { value, source: None }))
+        Ok(self.insert(Entry::new(value, None)))
     }
 
     /// Creates a struct of values.
@@ -187,7 +190,7 @@ impl Session {
     pub fn create_struct(&self, elements: &[u64]) -> Result<u64, ExecError> {
         let inputs = elements.iter().map(|&id| self.value(id)).collect::<Result<Vec<_>, ExecError>>()?;
         let value = self.derive(inputs, |elements| Value::structure(elements).bounded());
-        Ok(self.insert(Entry { value, source: None }))
+        Ok(self.insert(Entry::new(value, None)))
     }
 
     /// Creates the element of a struct value at this position.
@@ -204,7 +207,7 @@ impl Session {
         if let Some(Err(error)) = value.peek() {
             return Err(error);
         }
-        Ok(self.insert(Entry { value, source: None }))
+        Ok(self.insert(Entry::new(value, None)))
     }
 
     /// Calls `receive` with the message of a value when it is there, on whatever thread brings it.

@@ -7,11 +7,12 @@ mod parse;
 mod passes;
 mod print;
 mod run;
+mod serve;
 mod simulate;
 mod r#type;
 
 use crate::executor::{CompilationArgs, executor};
-use crate::log::LogArgs;
+use crate::log::{Kind, LogArgs};
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -29,9 +30,15 @@ pub(crate) enum Command {
     Passes(passes::Args),
     Run(run::Args),
     Simulate(simulate::Args),
+    Serve(serve::Args),
 }
 
 impl Command {
+    /// What its logs are of.
+    pub(crate) const fn log_kind(&self) -> Kind {
+        if matches!(self, Self::Serve(_)) { Kind::Server } else { Kind::Command }
+    }
+
     /// Runs the command. It fails without an error where what it found is its result.
     pub(crate) fn run(self, log: &LogArgs) -> Result<ExitCode> {
         match self {
@@ -44,6 +51,7 @@ impl Command {
             Self::Passes(args) => args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
+            Self::Serve(args) => args.run(),
         }
         .map(|()| ExitCode::SUCCESS)
     }

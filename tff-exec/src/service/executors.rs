@@ -1,6 +1,6 @@
 //! The executors of the protocol: sessions shared by cardinality and counted.
 
-use crate::live::Live;
+use crate::live::{Gauged, Live};
 use crate::{Executor, Session};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -34,6 +34,7 @@ struct Entry {
     usage: Arc<Mutex<Usage>>,
     cardinalities: String,
     users: u64,
+    _gauged: Gauged,
 }
 
 /// When an executor was last used.
@@ -119,7 +120,10 @@ impl Executors {
         table.next_index += 1;
         let session = Arc::new(Session::within(self.executor.clone(), clients, self.live.clone()));
         let usage = Arc::new(Mutex::new(Usage { calls: 0, last: Instant::now() }));
-        table.by_id.insert(id.clone(), Entry { session, usage, cardinalities: key.clone(), users: 1 });
+        table.by_id.insert(
+            id.clone(),
+            Entry { session, usage, cardinalities: key.clone(), users: 1, _gauged: Gauged::new("tff_executors") },
+        );
         table.by_cardinalities.insert(key, id.clone());
         Ok(id)
     }

@@ -1,6 +1,6 @@
 //! The gRPC service `tensorflow_federated.v0.ExecutorGroup`, as a drop-in for TFF's own worker.
 //!
-//! An executor of the protocol is a [`Session`]: one for each set of cardinalities, shared by all
+//! An executor of the protocol is a [`crate::Session`]: one for each set of cardinalities, shared by all
 //! clients that ask for it and counted. Nothing here computes: requests are read, sessions record
 //! and start work on the executor's pool, and `Compute` waits without a thread.
 
@@ -9,7 +9,8 @@ mod observe;
 mod serve;
 mod status;
 
-pub use serve::{ServeError, ServerOptions, bind, serve};
+pub use observe::describe_metrics;
+pub use serve::{ServeError, ServerOptions, Tls, bind, serve};
 
 use crate::ExecError;
 use executors::{Executors, Lease};

@@ -19,6 +19,39 @@ const REQUEST_ID: http::HeaderName = http::HeaderName::from_static("x-request-id
 /// The longest name of a request that is taken from a client.
 const MAX_REQUEST_ID: usize = 64;
 
+/// Says what the metrics of a server mean, to the recorder that is installed.
+///
+/// Gauges: `tff_executors`, `tff_values`, `tff_received_bytes`, `tff_calls_under_way` by `rpc`.
+/// Histogram: `tff_call_seconds` by `rpc` and `code`.
+pub fn describe_metrics() {
+    use metrics::{Unit, describe_gauge, describe_histogram, gauge};
+    describe_gauge!("tff_executors", "Executors that clients have not disposed of");
+    describe_gauge!("tff_values", "Values that clients have not disposed of");
+    describe_gauge!("tff_received_bytes", Unit::Bytes, "What clients sent and is alive, in values or in calls");
+    describe_gauge!("tff_calls_under_way", "Calls that are not answered yet");
+    describe_histogram!("tff_call_seconds", Unit::Seconds, "How long calls took, from their head to their answer");
+    // Nothing is something to tell, before there was anything.
+    for name in ["tff_executors", "tff_values", "tff_received_bytes"] {
+        gauge!(name).increment(0.0);
+    }
+}
+
+/// The name of an RPC, of those there are: what peers make up must not grow the metrics.
+fn rpc_of(path: &str) -> &'static str {
+    const RPCS: [&str; 8] = [
+        "GetExecutor",
+        "CreateValue",
+        "CreateCall",
+        "CreateStruct",
+        "CreateSelection",
+        "Compute",
+        "Dispose",
+        "DisposeExecutor",
+    ];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    RPCS.into_iter().find(|&rpc| rpc == name).unwrap_or("other")
+}
+
 /// The calls of a server.
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -62,15 +95,17 @@ impl Calls {
 /// A call that is under way, until it is dropped: answered, or given up by its client.
 struct Call {
     calls: Arc<Calls>,
+    rpc: &'static str,
     start: Instant,
     /// `None` while there is no answer.
     code: Option<Code>,
 }
 
 impl Call {
-    fn start(calls: Arc<Calls>) -> Self {
+    fn start(calls: Arc<Calls>, rpc: &'static str) -> Self {
         calls.under_way.send_modify(|calls| *calls += 1);
-        Self { calls, start: Instant::now(), code: None }
+        metrics::gauge!("tff_calls_under_way", "rpc" => rpc).increment(1.0);
+        Self { calls, rpc, start: Instant::now(), code: None }
     }
 
     fn answer(&mut self, response: &http::Response<Body>) {
@@ -93,7 +128,35 @@ impl Drop for Call {
         if self.code.is_none() {
             tracing::info!(elapsed = ?self.start.elapsed(), "the client hung up");
         }
+        // A client that hung up is to gRPC one that cancelled.
+        let code = self.code.unwrap_or(Code::Cancelled);
+        metrics::gauge!("tff_calls_under_way", "rpc" => self.rpc).decrement(1.0);
+        metrics::histogram!("tff_call_seconds", "rpc" => self.rpc, "code" => name_of(code))
+            .record(self.start.elapsed());
         self.calls.under_way.send_modify(|calls| *calls -= 1);
+    }
+}
+
+/// The name of a code as gRPC's documents write it.
+const fn name_of(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
     }
 }
 
@@ -140,9 +203,9 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let id = self.calls.request_id(&request);
-        let rpc = request.uri().path().rsplit('/').next().unwrap_or_default();
+        let rpc = rpc_of(request.uri().path());
         let span = tracing::info_span!("call", rpc, request_id = id.to_str().unwrap_or_default());
-        let mut call = Call::start(self.calls.clone());
+        let mut call = Call::start(self.calls.clone(), rpc);
         let answer = span.in_scope(|| self.inner.call(request));
         let answer = async move {
             let Ok(mut response) = answer.await.map(as_limit);

@@ -4,6 +4,7 @@ use super::Service;
 use super::executors::Executors;
 use super::observe::{Calls, Observed};
 use crate::Executor;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tff_proto::v0::executor_group_server::ExecutorGroupServer;
 use tokio::net::{TcpListener, TcpStream};
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -23,6 +25,12 @@ const WINDOW: u32 = 256 << 20;
 
 /// The largest HTTP/2 frame that the protocol allows.
 const MAX_FRAME: u32 = (1 << 24) - 1;
+
+/// After how much silence the system asks whether a client's machine is still there.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// How long a client may take to agree on TLS.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -36,12 +44,43 @@ pub struct ServerOptions {
     /// After how long without a request, and without a call under way, an executor is closed and
     /// its values forgotten; never where this is `None`.
     pub session_ttl: Option<Duration>,
+    /// Encryption, and which clients are let in; plain text from anyone where this is `None`.
+    pub tls: Option<Tls>,
+}
+
+/// The keys of a server that speaks TLS only. Everything is PEM.
+#[derive(Clone)]
+pub struct Tls {
+    /// The server's certificate, followed by those between it and a root.
+    pub certificate: Vec<u8>,
+    /// The private key of the certificate.
+    pub key: Vec<u8>,
+    /// The certificates that sign those of clients; without them clients need none.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key is nobody's business.
+        f.debug_struct("Tls").field("client_ca", &self.client_ca.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    fn config(&self) -> ServerTlsConfig {
+        let identity = Identity::from_pem(&self.certificate, &self.key);
+        let config = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE_TIME);
+        match &self.client_ca {
+            Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
+            None => config,
+        }
+    }
 }
 
 impl Default for ServerOptions {
-    /// Messages of 2³¹ − 1 bytes, protobuf's own limit; no other limits.
+    /// Messages of 2³¹ − 1 bytes, protobuf's own limit; no other limits, no TLS.
     fn default() -> Self {
-        Self { max_message_bytes: i32::MAX as usize, max_live_bytes: usize::MAX, session_ttl: None }
+        Self { max_message_bytes: i32::MAX as usize, max_live_bytes: usize::MAX, session_ttl: None, tls: None }
     }
 }
 
@@ -56,6 +95,9 @@ pub enum ServeError {
         /// What the system says.
         source: io::Error,
     },
+    /// The certificates or the key of [`Tls`] cannot be used.
+    #[error("the certificates or the key for TLS cannot be used")]
+    Tls(#[source] tonic::transport::Error),
     /// The transport failed.
     #[error("the server failed")]
     Transport(#[from] tonic::transport::Error),
@@ -98,7 +140,7 @@ pub async fn bind(addresses: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, S
 /// that died.
 ///
 /// # Errors
-/// [`ServeError::Transport`]; [`ServeError::Descriptors`] is a bug.
+/// [`ServeError::Tls`], [`ServeError::Transport`]; [`ServeError::Descriptors`] is a bug.
 pub async fn serve(
     executor: Executor,
     options: &ServerOptions,
@@ -124,7 +166,11 @@ pub async fn serve(
             health.clear_service_status(name).await;
         }
     };
-    let serving = tonic::transport::Server::builder()
+    let mut server = tonic::transport::Server::builder();
+    if let Some(tls) = &options.tls {
+        server = server.tls_config(tls.config()).map_err(ServeError::Tls)?;
+    }
+    let serving = server
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_frame_size(MAX_FRAME)
@@ -168,9 +214,10 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 /// The connections of all listeners.
 fn connections(listeners: Vec<TcpListener>) -> impl Stream<Item = io::Result<TcpStream>> {
     let none: Box<dyn Stream<Item = io::Result<TcpStream>> + Send + Unpin> = Box::new(tokio_stream::empty());
-    let all = listeners.into_iter().fold(none, |all, listener| Box::new(all.merge(TcpListenerStream::new(listener))));
-    all.map(|connection| {
-        // Small answers must not wait for more to be sent with them.
-        connection.and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+    listeners.into_iter().fold(none, |all, listener| {
+        // Small answers must not wait for more to be sent with them. And a client's machine that is
+        // gone without a word must be noticed, by the system: it does not take one that sleeps for gone.
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE));
+        Box::new(all.merge(incoming))
     })
 }

@@ -3,6 +3,7 @@
 
 mod operations;
 mod peer;
+mod tls;
 
 use peer::{Peer, at_clients, computation, int, start, wire};
 use tff_proto::v0 as pb;

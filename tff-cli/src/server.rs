@@ -1,0 +1,155 @@
+//! The server behind `tff serve` and `tff-worker`: its options, its start and its end.
+
+use crate::output;
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+use tff_exec::Executor;
+use tff_exec::service::{ServerOptions, Tls, bind, serve};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How a server is reached, what it allows, and when it ends.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerArgs {
+    /// The port to listen on; 0 takes a free one and prints it.
+    #[arg(long, default_value_t = 10000, value_name = "PORT")]
+    port: u16,
+    /// An address to listen on instead of the loopback addresses; may be repeated.
+    #[arg(long, value_name = "ADDRESS")]
+    host: Vec<IpAddr>,
+    /// The largest message in either direction; at most and by default 2147483647.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    max_message_bytes: Option<u32>,
+    /// How much of what clients sent may be alive at a time, in values and in calls under way.
+    #[arg(long, value_name = "BYTES")]
+    max_live_bytes: Option<usize>,
+    /// Close executors, and forget their values, that no client used for this long.
+    ///
+    /// By default they are kept until clients dispose of them: a notebook may idle for hours.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    session_ttl: Option<u64>,
+    /// The server's certificate chain, a PEM file; turns on TLS.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Take only clients with a certificate that one of these signed, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_ca: Option<PathBuf>,
+    /// Serve metrics for Prometheus at this address, as http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_addr: Option<SocketAddr>,
+    /// Exit when the process of this number is gone.
+    #[arg(long, value_name = "PID")]
+    parent_pid: Option<i32>,
+    /// How long calls under way may take to finish after SIGTERM, in milliseconds.
+    #[arg(long, default_value_t = 800, value_name = "MS")]
+    drain_ms: u64,
+}
+
+impl ServerArgs {
+    /// Takes a limit of messages that was given in another way, unless there is one.
+    pub(crate) fn with_message_limit(mut self, megabytes: Option<u32>) -> Self {
+        let bytes = megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20).clamp(1, i32::MAX.unsigned_abs()));
+        self.max_message_bytes = self.max_message_bytes.or(bytes);
+        self
+    }
+
+    fn options(&self) -> Result<ServerOptions> {
+        let mut options = ServerOptions::default();
+        if let Some(bytes) = self.max_message_bytes {
+            options.max_message_bytes = bytes as usize;
+        }
+        if let Some(bytes) = self.max_live_bytes {
+            options.max_live_bytes = bytes;
+        }
+        options.session_ttl = self.session_ttl.map(Duration::from_secs);
+        if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+            let client_ca = self.tls_ca.as_ref().map(read).transpose()?;
+            options.tls = Some(Tls { certificate: read(cert)?, key: read(key)?, client_ca });
+        }
+        Ok(options)
+    }
+}
+
+/// Serves the executor until the process is told to end, and ends the process.
+pub(crate) fn run(args: &ServerArgs, executor: Executor) -> ! {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(run_here(args, executor)),
+        Err(error) => Err(error.into()),
+    };
+    end(result)
+}
+
+/// Ends the process at once: exit handlers of native libraries must not run while their threads
+/// compute.
+pub(crate) fn end(result: Result<()>) -> ! {
+    let code = result.map_or_else(
+        |error| {
+            output::report(&error);
+            1
+        },
+        |()| 0,
+    );
+    signal_hook::low_level::exit(code)
+}
+
+async fn run_here(args: &ServerArgs, executor: Executor) -> Result<()> {
+    // Before anything that a launcher could wait for; also where the parent had signals ignored.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let options = args.options()?;
+    let listeners = bind(&args.host, args.port).await?;
+    for listener in &listeners {
+        tracing::info!(address = %listener.local_addr()?, "listening");
+    }
+    if args.port == 0
+        && let Some(listener) = listeners.first()
+    {
+        writeln!(std::io::stdout(), "{}", listener.local_addr()?.port())?;
+    }
+    if let Some(address) = args.metrics_addr {
+        crate::metrics::export(address)?;
+    }
+    // The library takes most of a second to open: meanwhile clients can connect.
+    let warm = executor.clone();
+    std::thread::spawn(move || {
+        if let Err(error) = warm.tensorflow().open() {
+            tracing::warn!("{error}");
+        }
+    });
+    let (drain, drained) = tokio::sync::oneshot::channel::<()>();
+    let serving = serve(executor, &options, listeners, async {
+        // A dropped sender shuts down as well as a message does.
+        let _ = drained.await;
+    });
+    tokio::pin!(serving);
+    tokio::select! {
+        result = &mut serving => return Ok(result?),
+        _ = interrupt.recv() => return Ok(()),
+        () = parent_gone(args.parent_pid) => return Ok(()),
+        _ = terminate.recv() => drop(drain),
+    }
+    tracing::info!("finishing the calls that are under way");
+    tokio::select! {
+        result = &mut serving => Ok(result?),
+        _ = interrupt.recv() => Ok(()),
+        () = tokio::time::sleep(Duration::from_millis(args.drain_ms)) => Ok(()),
+    }
+}
+
+/// Waits until there is no process of this number any more; for ever where there is none to watch.
+async fn parent_gone(pid: Option<i32>) {
+    let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { return std::future::pending().await };
+    // Any other error says that the process is there, and another user's.
+    while rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH) {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    tracing::info!("the parent process is gone");
+}

@@ -1,0 +1,380 @@
+//! The worker as a process: what launchers, operators and the machine do to it.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tff_proto::v0 as pb;
+use tff_proto::v0::executor_group_client::ExecutorGroupClient;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Longer than anything here takes, on a machine that is busy with other things too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process that does not outlive the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Result<Self, Box<dyn Error>> {
+        Ok(Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
+    }
+
+    /// Starts a worker on a free port, and returns the port.
+    fn worker(args: &[&str]) -> Result<(Self, u16), Box<dyn Error>> {
+        let mut process = Self::start(Command::new(WORKER).arg("--port=0").args(args))?;
+        let port = process.port()?;
+        Ok((process, port))
+    }
+
+    /// The port that the process prints first.
+    fn port(&mut self) -> Result<u16, Box<dyn Error>> {
+        let stdout = self.0.stdout.take().ok_or("no stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        Ok(line.trim().parse().map_err(|_| format!("no port: {line:?}"))?)
+    }
+
+    fn signal(&self, name: &str) -> Outcome {
+        let status = Command::new("kill").args(["-s", name, &self.0.id().to_string()]).status()?;
+        if status.success() { Ok(()) } else { Err(format!("kill: {status}").into()) }
+    }
+
+    /// Waits for its end, and returns how long that took.
+    fn wait(&mut self) -> Result<(ExitStatus, Duration), Box<dyn Error>> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok((status, start.elapsed()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err("it does not end".into())
+    }
+
+    fn stderr(&mut self) -> Result<String, Box<dyn Error>> {
+        let mut text = String::new();
+        self.0.stderr.take().ok_or("no stderr")?.read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
+const TFF: &str = env!("CARGO_BIN_EXE_tff");
+
+fn free_port() -> Result<u16, Box<dyn Error>> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Waits until someone listens on a port; returns how long that took.
+fn wait_for_listener(port: u16) -> Result<Duration, Box<dyn Error>> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(start.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err("nobody listens".into())
+}
+
+/// A client and an executor for one client.
+async fn connect(
+    port: u16,
+) -> Result<(ExecutorGroupClient<tonic::transport::Channel>, Option<pb::ExecutorId>), Box<dyn Error>> {
+    let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await?;
+    let placement = Some(pb::Placement { uri: "clients".to_owned() });
+    let cardinalities = vec![pb::Cardinality { placement, cardinality: 1 }];
+    let executor = client.get_executor(pb::GetExecutorRequest { cardinalities }).await?.into_inner().executor;
+    Ok((client, executor))
+}
+
+/// The value that calls a function 2⁶⁰ times, and a client that waits for it.
+async fn wait_for_ever(port: u16) -> Result<tokio::task::JoinHandle<Option<tonic::Status>>, Box<dyn Error>> {
+    let (mut client, executor) = connect(port).await?;
+    let doubled: String = (1..=60).map(|n| format!(",f{n}=(x:int32 -> f{0}(f{0}(x)))", n - 1)).collect();
+    let text = format!("(let f0=(x:int32 -> x){doubled} in f60(lit int32 1))");
+    let comp = tff_ir::text::parse(&text, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
+    let value = Some(pb::Value { tensor: None, value: Some(pb::value::Value::Computation(comp.to_proto()?)) });
+    let request = pb::CreateValueRequest { executor: executor.clone(), value };
+    let value_ref = client.create_value(request).await?.into_inner().value_ref;
+    let mut twin = client.clone();
+    let waiting = tokio::spawn(async move { client.compute(pb::ComputeRequest { executor, value_ref }).await.err() });
+    // What is sent later on the same connection arrives later: the call is under way.
+    tokio::task::yield_now().await;
+    twin.dispose(pb::DisposeRequest::default()).await?;
+    Ok(waiting)
+}
+
+#[test]
+fn it_is_ready_at_once_on_both_loopback_addresses() -> Outcome {
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let port = free_port()?;
+        let start = Instant::now();
+        let _worker = Process::start(Command::new(WORKER).arg(format!("--port={port}")))?;
+        wait_for_listener(port)?;
+        times.push(start.elapsed());
+        // A machine may be without IPv6; then the worker is too.
+        if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
+            TcpStream::connect((Ipv6Addr::LOCALHOST, port))?;
+        }
+    }
+    // On a busy machine not each start is as fast.
+    times.sort_unstable();
+    assert!(times[0] < Duration::from_millis(100), "{times:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn flags_are_taken_in_every_spelling() -> Outcome {
+    let port = free_port()?.to_string();
+    let spellings = [
+        vec![format!("--port={port}")],
+        vec!["--port".to_owned(), port.clone()],
+        vec![format!("-port={port}")],
+        vec!["-port".to_owned(), port.clone()],
+        vec![
+            format!("--port={port}"),
+            "--max_concurrent_computation_calls=-1".to_owned(),
+            "--grpc_max_message_length_megabytes=10000".to_owned(),
+        ],
+        vec![
+            "-max_concurrent_computation_calls".to_owned(),
+            "2".to_owned(),
+            format!("-port={port}"),
+            "-grpc_max_message_length_megabytes".to_owned(),
+            "64".to_owned(),
+        ],
+    ];
+    for args in spellings {
+        let _worker = Process::start(Command::new(WORKER).args(&args))?;
+        wait_for_listener(port.parse()?)?;
+        connect(port.parse()?).await.map_err(|error| format!("{args:?}: {error}"))?;
+    }
+    let mut unknown = Process::start(Command::new(WORKER).arg("--no_such_flag"))?;
+    assert_eq!(unknown.wait()?.0.code(), Some(2));
+    assert!(unknown.stderr()?.contains("--no-such-flag"));
+    Ok(())
+}
+
+#[test]
+fn a_taken_port_is_an_error() -> Outcome {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = taken.local_addr()?.port();
+    let mut worker = Process::start(Command::new(WORKER).arg(format!("--port={port}")))?;
+    assert_eq!(worker.wait()?.0.code(), Some(1));
+    let message = worker.stderr()?;
+    assert!(message.starts_with(&format!("error: cannot listen on 127.0.0.1:{port}: ")), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    // Two workers do not share a port either.
+    let (_first, port) = Process::worker(&[])?;
+    let mut second = Process::start(Command::new(WORKER).arg(format!("--port={port}")))?;
+    assert_eq!(second.wait()?.0.code(), Some(1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn signals_end_it_within_a_second_while_it_computes() -> Outcome {
+    for signal in ["INT", "TERM"] {
+        let (mut worker, port) = Process::worker(&[])?;
+        let waiting = wait_for_ever(port).await?;
+        worker.signal(signal)?;
+        let (status, time) = worker.wait()?;
+        assert_eq!(status.code(), Some(0), "{signal}");
+        assert!(time < Duration::from_millis(1500), "{signal}: {time:?}");
+        assert!(waiting.await?.is_some(), "the call fails");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_that_the_parent_ignored_ends_it() -> Outcome {
+    let script = format!("trap '' INT; exec {WORKER} --port=0");
+    let mut worker = Process::start(Command::new("sh").args(["-c", &script]))?;
+    worker.port()?;
+    worker.signal("INT")?;
+    assert_eq!(worker.wait()?.0.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_calls_it_ends_at_once_though_clients_are_connected() -> Outcome {
+    let (mut worker, port) = Process::worker(&["--drain-ms=30000"])?;
+    let _connected = connect(port).await?;
+    worker.signal("TERM")?;
+    let (status, time) = worker.wait()?;
+    assert_eq!(status.code(), Some(0));
+    assert!(time < Duration::from_secs(10), "{time:?}");
+    Ok(())
+}
+
+#[test]
+fn it_ends_with_the_process_it_was_started_for() -> Outcome {
+    let mut parent = Process::start(Command::new("sleep").arg("1000"))?;
+    let (mut worker, _) = Process::worker(&["--parent-pid", &parent.0.id().to_string()])?;
+    assert!(worker.0.try_wait()?.is_none());
+    parent.0.kill()?;
+    parent.0.wait()?;
+    assert_eq!(worker.wait()?.0.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn metrics_are_served_and_return_to_zero() -> Outcome {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+    let mut server =
+        Process::start(Command::new(TFF).args(["serve", "--port=0", "--metrics-addr", &address.to_string()]))?;
+    let (mut client, executor) = connect(server.port()?).await?;
+    let array = tff_ir::Array::dense(tff_types::DType::UInt8, [1000], vec![1; 1000].into())?;
+    let value = Some(pb::Value { tensor: None, value: Some(pb::value::Value::Array(array.to_proto_value())) });
+    client.create_value(pb::CreateValueRequest { executor: executor.clone(), value }).await?;
+    let metrics = scrape(address)?;
+    for line in ["tff_executors 1", "tff_values 1", "tff_calls_under_way{rpc=\"CreateValue\"} 0"] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    assert!(metrics.contains("tff_call_seconds_count{rpc=\"CreateValue\",code=\"OK\"} 1"), "{metrics}");
+    let bytes = metrics.lines().find_map(|line| line.strip_prefix("tff_received_bytes ")).ok_or("no bytes")?;
+    assert!((1000.0..1100.0).contains(&bytes.parse::<f64>()?), "{bytes}");
+    client.dispose_executor(pb::DisposeExecutorRequest { executor }).await?;
+    let metrics = scrape(address)?;
+    for line in ["tff_executors 0", "tff_values 0", "tff_received_bytes 0"] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    Ok(())
+}
+
+/// The resident memory of a process, in kilobytes.
+#[cfg(target_os = "linux")]
+fn resident(process: &Process) -> Result<f64, Box<dyn Error>> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.0.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn memory_stays_flat_over_many_rounds() -> Outcome {
+    const SIZE: usize = 4 << 20;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+    let (worker, port) = Process::worker(&["--metrics-addr", &address.to_string(), "--max-live-bytes=10000000"])?;
+    let mut client = ExecutorGroupClient::connect(format!("http://localhost:{port}")).await?;
+    let text = format!(
+        "(x:uint8[{SIZE}]@SERVER -> federated_map(<(y:uint8[{SIZE}] -> <lit int32 1>),federated_broadcast(x)>))"
+    );
+    let comp = tff_ir::text::parse(&text, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
+    let function = pb::Value { tensor: None, value: Some(pb::value::Value::Computation(comp.to_proto()?)) };
+    let array = tff_ir::Array::dense(tff_types::DType::UInt8, [SIZE as u64], vec![1; SIZE].into())?.to_proto_value();
+    let placement = |uri: &str| Some(pb::Placement { uri: uri.to_owned() });
+    let spec = pb::PlacementSpec { placement: placement("server").map(pb::placement_spec::Placement::Value) };
+    let argument = pb::Value {
+        tensor: None,
+        value: Some(pb::value::Value::Federated(pb::value::Federated {
+            r#type: Some(pb::FederatedType { placement: Some(spec), all_equal: true, member: None }),
+            value: vec![pb::Value { tensor: None, value: Some(pb::value::Value::Array(array)) }],
+        })),
+    };
+    let mut sizes = Vec::new();
+    for round in 0..500 {
+        let n_clients = 80 + round % 41;
+        let cardinalities = vec![pb::Cardinality { placement: placement("clients"), cardinality: n_clients }];
+        let executor = client.get_executor(pb::GetExecutorRequest { cardinalities }).await?.into_inner().executor;
+        let mut values = Vec::new();
+        for value in [&function, &argument] {
+            let request = pb::CreateValueRequest { executor: executor.clone(), value: Some(value.clone()) };
+            values.extend(client.create_value(request).await?.into_inner().value_ref);
+        }
+        let [function_ref, argument_ref] = [0, 1].map(|index| values.get(index).cloned());
+        let request = pb::CreateCallRequest { executor: executor.clone(), function_ref, argument_ref };
+        values.extend(client.create_call(request).await?.into_inner().value_ref);
+        let request = pb::ComputeRequest { executor: executor.clone(), value_ref: values.last().cloned() };
+        let Some(pb::value::Value::Federated(result)) =
+            client.compute(request).await?.into_inner().value.and_then(|value| value.value)
+        else {
+            return Err("not federated".into());
+        };
+        assert_eq!(result.value.len(), usize::try_from(n_clients)?);
+        // Clients end in both ways.
+        if round % 2 == 0 {
+            client.dispose(pb::DisposeRequest { executor: executor.clone(), value_ref: values }).await?;
+        }
+        client.dispose_executor(pb::DisposeExecutorRequest { executor }).await?;
+        if round >= 50 {
+            sizes.push(resident(&worker)?);
+        }
+    }
+    let metrics = scrape(address)?;
+    for line in ["tff_executors 0", "tff_values 0", "tff_received_bytes 0"] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    // The average of many rounds: at any one moment a message is under way or is not.
+    let average = |sizes: &[f64]| sizes.iter().sum::<f64>() / sizes.len() as f64;
+    let (first, last) = (average(&sizes[..100]), average(&sizes[sizes.len() - 100..]));
+    assert!(last < first * 1.1, "{first} kB, then {last} kB");
+    Ok(())
+}
+
+fn scrape(address: SocketAddr) -> Result<String, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[tokio::test]
+async fn logs_tell_calls_by_their_request() -> Outcome {
+    let (mut worker, port) = Process::worker(&["-vv", "--log_format=json"])?;
+    let (mut client, _) = connect(port).await?;
+    let mut request = tonic::Request::new(pb::ComputeRequest::default());
+    request.metadata_mut().insert("x-request-id", "round-7".parse()?);
+    let error = client.compute(request).await.err().ok_or("an executor without a name")?;
+    assert_eq!(error.metadata().get("x-request-id").and_then(|id| id.to_str().ok()), Some("round-7"));
+    worker.signal("INT")?;
+    worker.wait()?;
+    let logs = worker.stderr()?;
+    let lines = logs.lines().map(serde_json::from_str).collect::<Result<Vec<serde_json::Value>, _>>()?;
+    assert!(lines.iter().any(|line| line["message"] == "listening"), "{logs}");
+    let call =
+        lines.iter().find(|line| line["span"]["request_id"] == "round-7").ok_or(format!("no such call: {logs}"))?;
+    assert_eq!((&call["span"]["rpc"], &call["code"]), (&"Compute".into(), &"FailedPrecondition".into()));
+    Ok(())
+}
+
+#[test]
+fn it_is_quiet_unless_asked() -> Outcome {
+    let (mut worker, _) = Process::worker(&["-q"])?;
+    worker.signal("INT")?;
+    worker.wait()?;
+    assert_eq!(worker.stderr()?, "");
+    let mut worker = Process::start(Command::new(WORKER).arg("--port=0").env("TFF_LOG", "tff_cli=info"))?;
+    worker.port()?;
+    worker.signal("INT")?;
+    worker.wait()?;
+    let logs = worker.stderr()?;
+    assert!(logs.contains("listening"), "{logs}");
+    let mut worker = Process::start(Command::new(WORKER).arg("--port=0").env("TFF_LOG", "=nonsense="))?;
+    assert_eq!(worker.wait()?.0.code(), Some(1));
+    assert!(worker.stderr()?.starts_with("error: TFF_LOG: "));
+    Ok(())
+}
+
+#[test]
+fn certificates_that_are_none_are_an_error() -> Outcome {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let mut worker =
+        Process::start(Command::new(WORKER).args(["--port=0", "--tls-cert", manifest, "--tls-key", manifest]))?;
+    assert_eq!(worker.wait()?.0.code(), Some(1));
+    let message = worker.stderr()?;
+    assert!(message.contains("error: the certificates or the key for TLS cannot be used"), "{message}");
+    Ok(())
+}
