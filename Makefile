@@ -10,7 +10,7 @@ CXX_FOUND := $(shell command -v $${CXX:-c++})
 NEXTEST_FOUND := $(shell cargo nextest --version 2>/dev/null)
 DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
 
-.PHONY: demo test lint unit doc smoke deny bench fuzz native
+.PHONY: demo test lint unit doc smoke deny bench fuzz native conformance
 .NOTPARALLEL:
 
 # Trains and evaluates a model on handwritten digits that are spread over 20 clients; draws the metrics to target/digits.svg.
@@ -60,3 +60,9 @@ fuzz:
 # The native libraries, also those that no check needs.
 native:
 	scripts/native.sh
+
+# The Python clients of TFF 0.87 and 0.80 against the worker; makes their environment the first time. Needs Python 3.11.
+conformance:
+	scripts/native.sh tensorflow
+	cargo build --locked --release -p tff-cli
+	conformance/run.sh $(TARGET)/release/tff-worker

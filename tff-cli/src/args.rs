@@ -11,6 +11,7 @@ Examples:
   tff parse next.tff -o next.pb
   tff check next.tff
   tff fmt next.tff
+  tff compile next.pb --to map-reduce -o next.mrf
   tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
   tff simulate examples/digits/digits.toml
   tff serve --port 8000
@@ -18,7 +19,7 @@ Examples:
 A FILE of `-` is read from stdin. A name that ends in neither .pb nor .tff leaves it to the content.
 Exit codes: 0 success, 1 bad input, failed run or problems found, 2 wrong usage.";
 
-/// Inspects, checks, converts, runs, simulates and serves federated computations.
+/// Inspects, checks, converts, compiles, runs, simulates and serves federated computations.
 ///
 /// A computation is what TensorFlow Federated serializes, a message
 /// `tensorflow_federated.v0.Computation` in a file .pb, or its text form in a file .tff.

@@ -1,5 +1,6 @@
 //! Computations from outside: messages, and texts with what lies beside them.
 
+use crate::forms;
 use crate::input::{Source, looks_like_text};
 use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
@@ -78,8 +79,16 @@ fn utf8(bytes: &[u8]) -> Result<String> {
     }
 }
 
-/// Reads a computation.
+/// Reads a computation, or that which the parts of a form make up.
 pub(crate) fn read(source: &Source) -> Result<Comp> {
+    if forms::is_form(source) {
+        return forms::read(source)?.to_comp().with_context(|| source.name());
+    }
+    read_one(source)
+}
+
+/// Reads a computation that is in one file.
+pub(crate) fn read_one(source: &Source) -> Result<Comp> {
     match Encoded::read(source, &TextArgs::default())? {
         Encoded::Message(bytes) => {
             decode(&bytes).and_then(|proto| Ok(Comp::from_proto(&proto)?)).with_context(|| source.name())

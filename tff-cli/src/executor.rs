@@ -11,22 +11,29 @@ use tff_ir::Comp;
 pub(crate) struct CompilationArgs {
     /// Sum without security where a computation asks for a secure sum: for tests and simulations.
     ///
-    /// Without it, a secure aggregation is an error when it is reached: nothing here can keep the
+    /// Without it, a secure aggregation stays one, and is an error when it is reached: nothing here can keep the
     /// promise that no one sees a single client's value.
     #[arg(long)]
-    allow_insecure_secure_sum: bool,
+    pub(crate) allow_insecure_secure_sum: bool,
+}
+
+impl CompilationArgs {
+    /// The compiler's options.
+    pub(crate) fn options(&self) -> tff_compiler::Options<'static> {
+        let mut options = tff_compiler::Options::default();
+        options.insecure_aggregation = self.allow_insecure_secure_sum;
+        options
+    }
 }
 
 /// An executor with this many threads, or one a core.
 pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs) -> Executor {
-    let insecure_aggregation = args.allow_insecure_secure_sum;
+    let args = args.clone();
     let mut options = Options::default();
     options.threads = threads;
     options.library_dir = native::tensorflow_dir();
     options.compile = Some(Arc::new(move |comp: &Comp| {
-        let mut options = tff_compiler::Options::default();
-        options.insecure_aggregation = insecure_aggregation;
-        let compiled = compile_to_native(comp, &options).map_err(|error| error.to_string())?;
+        let compiled = compile_to_native(comp, &args.options()).map_err(|error| error.to_string())?;
         Ok(compiled.comp)
     }));
     Executor::new(options)

@@ -1,8 +1,9 @@
 //! What is read: bytes of files and of stdin, and values.
 
 use crate::json;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -128,6 +129,18 @@ impl ArgumentSource {
             }
         }
     }
+}
+
+/// Parses TOML; an error is `name:line: message`.
+pub(crate) fn parse_toml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
+        // The error's own display quotes the source in several lines.
+        match line {
+            Some(line) => anyhow!("{name}:{line}: {}", error.message()),
+            None => anyhow!("{name}: {}", error.message()),
+        }
+    })
 }
 
 fn parse_json(text: &[u8], ty: &Type) -> Result<Value> {

@@ -1,10 +1,10 @@
-//! The commands `tff`, which inspects, checks, converts, runs and simulates federated computations,
+//! The commands `tff`, which inspects, checks, converts, compiles, runs and simulates federated computations,
 //! and `tff-worker`, which serves them to TFF's clients.
 //!
 //! This is no library: it is where the two binaries share their parts.
 //!
-//! Exit codes: 0 all is well, 1 a bad input or a failed run, 2 wrong usage. Results go to stdout,
-//! everything else to stderr; an error is one line there.
+//! Exit codes: 0 all is well, 1 a bad input, a failed run or problems that a check found, 2 wrong
+//! usage. Results go to stdout, everything else to stderr; an error is one line there.
 
 mod args;
 mod commands;
@@ -12,6 +12,7 @@ mod computation;
 mod data;
 mod excerpt;
 mod executor;
+mod forms;
 mod input;
 mod json;
 mod log;

@@ -104,7 +104,7 @@ async fn wait_for_ever(port: u16) -> Result<tokio::task::JoinHandle<Option<tonic
     let doubled: String = (1..=60).map(|n| format!(",f{n}=(x:int32 -> f{0}(f{0}(x)))", n - 1)).collect();
     let text = format!("(let f0=(x:int32 -> x){doubled} in f60(lit int32 1))");
     let comp = tff_ir::text::parse(&text, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
-    let value = Some(pb::Value { value: Some(pb::value::Value::Computation(comp.to_proto()?)) });
+    let value = Some(pb::Value { tensor: None, value: Some(pb::value::Value::Computation(comp.to_proto()?)) });
     let request = pb::CreateValueRequest { executor: executor.clone(), value };
     let value_ref = client.create_value(request).await?.into_inner().value_ref;
     let mut twin = client.clone();
@@ -236,7 +236,7 @@ async fn metrics_are_served_and_return_to_zero() -> Outcome {
         Process::start(Command::new(TFF).args(["serve", "--port=0", "--metrics-addr", &address.to_string()]))?;
     let (mut client, executor) = connect(server.port()?).await?;
     let array = tff_ir::Array::dense(tff_types::DType::UInt8, [1000], vec![1; 1000].into())?;
-    let value = Some(pb::Value { value: Some(pb::value::Value::Array(array.to_proto_value())) });
+    let value = Some(pb::Value { tensor: None, value: Some(pb::value::Value::Array(array.to_proto_value())) });
     client.create_value(pb::CreateValueRequest { executor: executor.clone(), value }).await?;
     let metrics = scrape(address)?;
     for line in ["tff_executors 1", "tff_values 1", "tff_calls_under_way{rpc=\"CreateValue\"} 0"] {
@@ -272,14 +272,15 @@ async fn memory_stays_flat_over_many_rounds() -> Outcome {
         "(x:uint8[{SIZE}]@SERVER -> federated_map(<(y:uint8[{SIZE}] -> <lit int32 1>),federated_broadcast(x)>))"
     );
     let comp = tff_ir::text::parse(&text, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
-    let function = pb::Value { value: Some(pb::value::Value::Computation(comp.to_proto()?)) };
+    let function = pb::Value { tensor: None, value: Some(pb::value::Value::Computation(comp.to_proto()?)) };
     let array = tff_ir::Array::dense(tff_types::DType::UInt8, [SIZE as u64], vec![1; SIZE].into())?.to_proto_value();
     let placement = |uri: &str| Some(pb::Placement { uri: uri.to_owned() });
     let spec = pb::PlacementSpec { placement: placement("server").map(pb::placement_spec::Placement::Value) };
     let argument = pb::Value {
+        tensor: None,
         value: Some(pb::value::Value::Federated(pb::value::Federated {
             r#type: Some(pb::FederatedType { placement: Some(spec), all_equal: true, member: None }),
-            value: vec![pb::Value { value: Some(pb::value::Value::Array(array)) }],
+            value: vec![pb::Value { tensor: None, value: Some(pb::value::Value::Array(array)) }],
         })),
     };
     let mut sizes = Vec::new();

@@ -1,7 +1,7 @@
 //! The compiler of federated computations: from any computation that a frontend serializes to one
 //! that something can run, without Python and without TensorFlow.
 //!
-//! A [pass](pass) rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
+//! A [pass] rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
 //! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold.
 //!
 //! ```
@@ -21,6 +21,7 @@ mod create;
 mod error;
 pub mod extract;
 pub mod forms;
+mod free_names;
 pub mod graph;
 mod local;
 pub mod pass;

@@ -1,18 +1,50 @@
 //! Local computations as TensorFlow graphs.
 
 use crate::error::{PassError, Problem};
+use crate::free_names::FreeNames;
 use crate::graph::{GraphBuilder, Wire};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use tff_ir::{Call, Comp, CompKind, CompiledComputation, Scope, with_stack};
 use tff_types::Type;
 
-/// Whether a function can become one graph: it refers to no name it does not bind, and consists of
-/// graphs, constants, structs and names only.
-pub(crate) fn is_local(function: &Comp) -> bool {
-    let is_function_of_tensors = function.ty().as_function().is_some_and(|ty| {
+/// The lambdas, by address, that call graphs and can become one graph: they refer to no name they do
+/// not bind, and consist of graphs, constants, structs and names only.
+pub(crate) fn local_lambdas(comp: &Comp) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    collect(comp, &FreeNames::new(comp).of_lambdas, &mut found);
+    found
+}
+
+/// What a computation consists of.
+#[derive(Clone, Copy)]
+struct Contents {
+    has_graph: bool,
+    is_local: bool,
+}
+
+fn collect(comp: &Comp, free: &HashMap<usize, Rc<[Arc<str>]>>, found: &mut HashSet<usize>) -> Contents {
+    with_stack(|| {
+        let is_graph = matches!(comp.as_compiled(), Some(CompiledComputation::TensorFlow(_)));
+        let mut contents = Contents { has_graph: is_graph, is_local: is_local_node(comp) };
+        for child in comp.children() {
+            let child = collect(child, free, found);
+            contents.has_graph |= child.has_graph;
+            contents.is_local &= child.is_local;
+        }
+        let is_closed = || free.get(&comp.address()).is_some_and(|names| names.is_empty());
+        if contents.has_graph && contents.is_local && comp.as_lambda().is_some() && is_closed() && is_of_tensors(comp) {
+            found.insert(comp.address());
+        }
+        contents
+    })
+}
+
+fn is_of_tensors(function: &Comp) -> bool {
+    function.ty().as_function().is_some_and(|ty| {
         ty.result.is_tensorflow_compatible() && ty.parameter.as_ref().is_none_or(Type::is_tensorflow_compatible)
-    });
-    is_function_of_tensors && function.preorder().all(is_local_node) && function.free_names().is_empty()
+    })
 }
 
 fn is_local_node(comp: &Comp) -> bool {

@@ -80,8 +80,16 @@ pub fn run_pass(pass: &dyn Pass, comp: &Comp) -> Result<Transformed, CompileErro
     let name = pass.name();
     let transformed = pass.run(comp).map_err(|error| located(name, comp, error))?;
     if transformed.changed {
-        let free = comp.free_names();
-        let diagnostics = errors_of(&transformed.comp, |name| free.contains(name));
+        let mut diagnostics = errors(&transformed.comp);
+        if diagnostics.iter().any(|diagnostic| diagnostic.code == Code::UnboundReference) {
+            // What was free before may still be.
+            let free = comp.free_names();
+            let is_free = |diagnostic: &Diagnostic| {
+                let part = part_at(&transformed.comp, &diagnostic.path);
+                part.and_then(Comp::as_reference).is_some_and(|reference| free.contains(&reference.name))
+            };
+            diagnostics.retain(|diagnostic| diagnostic.code != Code::UnboundReference || !is_free(diagnostic));
+        }
         if !diagnostics.is_empty() {
             return Err(CompileError::Broken { pass: name, diagnostics });
         }
@@ -96,20 +104,13 @@ pub fn run_pass(pass: &dyn Pass, comp: &Comp) -> Result<Transformed, CompileErro
 /// # Errors
 /// [`CompileError::Invalid`] with everything that is wrong.
 pub(crate) fn check_valid(comp: &Comp) -> Result<(), CompileError> {
-    let diagnostics = errors_of(comp, |_| false);
+    let diagnostics = errors(comp);
     if diagnostics.is_empty() { Ok(()) } else { Err(CompileError::Invalid(diagnostics)) }
 }
 
-/// The errors that the validator finds, apart from references to free names that are allowed.
-fn errors_of(comp: &Comp, may_be_free: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
-    let is_allowed = |diagnostic: &Diagnostic| {
-        diagnostic.code == Code::UnboundReference
-            && part_at(comp, &diagnostic.path)
-                .and_then(Comp::as_reference)
-                .is_some_and(|reference| may_be_free(&reference.name))
-    };
-    let errors = validate(comp).into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-    errors.filter(|diagnostic| !is_allowed(diagnostic)).collect()
+/// The errors that the validator finds.
+fn errors(comp: &Comp) -> Vec<Diagnostic> {
+    validate(comp).into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
 }
 
 fn part_at<'c>(comp: &'c Comp, path: &CompPath) -> Option<&'c Comp> {

@@ -51,27 +51,22 @@ pub struct Compiled {
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
 pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
-    let reduce = ReduceIntrinsics { insecure: options.insecure_aggregation };
-    let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
-    let has_check = check.allowed.is_some() || !check.disallowed.is_empty();
-    let passes: [&dyn Pass; 9] = [
-        // Bodies are functions that are called: what calls them must be made call-dominant after.
-        &reduce,
+    let mut runner = Runner::new(options.observer);
+    let comp = prepare(comp, true, options, &mut runner)?;
+    let passes: [&dyn Pass; 6] = [
+        // Bodies are functions that are called: what calls them is made call-dominant after.
         &ToCallDominant,
+        // Unused calls are known only when every call is a local.
         &RemoveUnusedBlockLocals,
-        // Equal bodies are compared fast where they are one.
-        &ShareEqualBodies,
         &EliminateCommonSubexpressions,
         // Functions that call one another, and what is not needed, must be gone.
         &CompileLocalSubcomputations,
-        &DisableCallRewriting,
-        // Merging and rewriting make new graphs; ids are of what they are in the end.
+        // Merging makes new graphs; ids are of what they are in the end.
         &ShareEqualBodies,
         &AddCacheIds,
     ];
-    let check: &[&dyn Pass] = if has_check { &[&check] } else { &[] };
-    // What is checked is what is given and what intrinsics became.
-    run(comp, passes.iter().take(1).chain(check).chain(passes.iter().skip(1)).copied(), options)
+    let comp = passes.into_iter().try_fold(comp, |comp, pass| runner.run(pass, comp))?;
+    Ok(Compiled { comp, stats: runner.into_stats() })
 }
 
 /// Compiles to call-dominant form, with intrinsics as they are.
@@ -79,18 +74,26 @@ pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled,
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
 pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
-    // Unused calls are known only when every call is a local.
-    let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
-    run(comp, passes, options)
-}
-
-fn run<'p>(
-    comp: &Comp,
-    passes: impl IntoIterator<Item = &'p dyn Pass>,
-    options: &Options<'_>,
-) -> Result<Compiled, CompileError> {
     check_valid(comp)?;
     let mut runner = Runner::new(options.observer);
+    let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
     let comp = passes.into_iter().try_fold(comp.clone(), |comp, pass| runner.run(pass, comp))?;
     Ok(Compiled { comp, stats: runner.into_stats() })
+}
+
+/// What every pipeline and form starts with: the computation is checked, intrinsics are replaced by
+/// their bodies if they are to be, and graphs are made ready to be merged.
+pub(crate) fn prepare(
+    comp: &Comp,
+    reduce: bool,
+    options: &Options<'_>,
+    runner: &mut Runner<'_>,
+) -> Result<Comp, CompileError> {
+    check_valid(comp)?;
+    let bodies = ReduceIntrinsics { insecure: options.insecure_aggregation };
+    let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
+    let reduction: Option<&dyn Pass> = if reduce { Some(&bodies) } else { None };
+    // Each graph is looked into once, and while it is where it was written, for messages.
+    let passes: [&dyn Pass; 3] = [&ShareEqualBodies, &check, &DisableCallRewriting];
+    reduction.into_iter().chain(passes).try_fold(comp.clone(), |comp, pass| runner.run(pass, comp))
 }

@@ -2,11 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use arbitrary::{Arbitrary, Unstructured};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use prost::Message;
+use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::pass::run_pass;
 use tff_compiler::passes::ALL;
 use tff_compiler::{CompileError, Options, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_ir::text::{Environment, parse};
+use tff_proto::v0 as pb;
 use tff_types::{DType, Type};
 
 /// Random bytes; the same for the same run.
@@ -54,12 +59,58 @@ fn call_dominant_form_stays() {
     }
 }
 
+/// The forms take or refuse any computation.
+#[test]
+fn forms_of_random_computations() {
+    for comp in comps() {
+        for error in [
+            MapReduceForm::from_comp(&comp, &Options::default()).err(),
+            DistributeAggregateForm::from_comp(&comp, &Options::default()).err(),
+            MergeableCompForm::from_comp(&comp, &Options::default()).err(),
+            BroadcastForm::from_comp(&comp, &Options::default()).err(),
+        ] {
+            assert!(!matches!(error, Some(CompileError::Broken { .. })), "{error:?}\n{comp:?}");
+        }
+    }
+}
+
 #[test]
 fn compiling_is_deterministic() {
     for comp in comps().take(500) {
         let compile = || compile_to_native(&comp, &Options::default()).map(|compiled| compiled.comp);
         assert_eq!(compile(), compile(), "{comp}");
     }
+}
+
+/// Computations off the wire with bytes that are wrong.
+#[test]
+fn damaged_computations_are_refused_or_compiled() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/comps.jsonl");
+    let (mut compiled, mut refused) = (0, 0);
+    for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let bytes = STANDARD.decode(record["proto"].as_str().unwrap()).unwrap();
+        for run in 0..40 {
+            let mut damaged = bytes.clone();
+            for place in random(number as u64 * 1000 + run).chunks(4).take(1 + run as usize % 3) {
+                let at = usize::from(place[0]) << 8 | usize::from(place[1]);
+                let len = damaged.len();
+                damaged[at % len] ^= 1 << (place[2] % 8);
+            }
+            let Ok(message) = pb::Computation::decode(damaged.as_slice()) else { continue };
+            let Ok(comp) = Comp::from_proto_lenient(&message) else { continue };
+            match compile_to_native(&comp, &Options::default()) {
+                Ok(_) => compiled += 1,
+                Err(CompileError::Invalid(_) | CompileError::Pass { .. }) => refused += 1,
+                Err(error) => panic!("{error}\n{comp:?}"),
+            }
+            let _ = MapReduceForm::from_comp(&comp, &Options::default());
+            let _ = DistributeAggregateForm::from_comp(&comp, &Options::default());
+            let _ = MergeableCompForm::from_comp(&comp, &Options::default());
+            let _ = BroadcastForm::from_comp(&comp, &Options::default());
+        }
+    }
+    assert!(compiled > 100 && refused > 20, "{compiled} compiled, {refused} refused");
 }
 
 fn int() -> Type {

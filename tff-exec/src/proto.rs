@@ -19,15 +19,18 @@ use tff_types::{Element, FederatedType, Placement, PlacementSpec, TensorType, Ty
 /// [`ExecError::Mismatch`], [`ExecError::Cardinality`], [`ExecError::Array`] or
 /// [`ExecError::Decode`], with the path inside the value.
 pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError> {
-    let value = proto.value.as_ref().ok_or_else(|| ExecError::mismatch(ty, "an empty value"))?;
-    from_kind(value, ty)
+    match (&proto.value, &proto.tensor, ty.kind()) {
+        (Some(value), ..) => from_kind(value, ty),
+        (None, Some(any), TypeKind::Tensor(tensor_ty)) => tensor(array_from_any(any)?, tensor_ty, ty),
+        (None, Some(_), _) => Err(ExecError::mismatch(ty, "a tensor")),
+        (None, None, _) => Err(ExecError::mismatch(ty, "an empty value")),
+    }
 }
 
 fn from_kind(value: &pb::value::Value, ty: &Type) -> Result<Value, ExecError> {
     use pb::value::Value as V;
     match (ty.kind(), value) {
         (TypeKind::Tensor(tensor_ty), V::Array(array)) => tensor(Array::from_proto(array)?, tensor_ty, ty),
-        (TypeKind::Tensor(tensor_ty), V::Tensor(any)) => tensor(array_from_any(any)?, tensor_ty, ty),
         (TypeKind::Struct(structure), V::Struct(value)) => struct_from_proto(structure.elements(), value, ty),
         (TypeKind::Sequence(sequence), V::Sequence(value)) => sequence_from_proto(&sequence.element, value, ty),
         (TypeKind::Federated(federated), V::Federated(value)) => federated_from_proto(federated, value, ty),
@@ -54,7 +57,6 @@ const fn describe(value: &pb::value::Value) -> &'static str {
     use pb::value::Value as V;
     match value {
         V::Array(_) => "an array",
-        V::Tensor(_) => "a tensor",
         V::Struct(_) => "a struct",
         V::Sequence(_) => "a sequence",
         V::Federated(_) => "a federated value",
@@ -186,7 +188,7 @@ pub fn value_to_proto(value: &Value, ty: &Type) -> Result<pb::Value, ExecError> 
         }
         _ => return Err(ExecError::mismatch(ty, value.describe())),
     };
-    Ok(pb::Value { value: Some(kind) })
+    Ok(pb::Value { tensor: None, value: Some(kind) })
 }
 
 fn sequence_to_proto(element: &Type, graph: Bytes) -> Result<pb::value::Sequence, ExecError> {

@@ -119,8 +119,7 @@ impl Session {
     /// [`ExecError::UnboundReference`], and whatever is wrong with the value itself.
     pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
         let received = self.live.receive(value.encoded_len())?;
-        let kind = value.value.as_ref().ok_or(ExecError::Empty)?;
-        if let pb::value::Value::Computation(comp) = kind {
+        if let Some(pb::value::Value::Computation(comp)) = &value.value {
             let comp = self.computation(comp)?;
             return Ok(self.insert(match comp {
                 Computation::Known(outcome) => {
@@ -130,12 +129,12 @@ impl Session {
             }));
         }
         let mut dialect = *self.dialect();
-        let read = untyped::read(kind, self.n_clients, &mut dialect);
+        let read = untyped::read(&value, self.n_clients, &mut dialect);
         *self.dialect() = dialect;
         Ok(self.insert(match read {
             Ok(read) => Entry::new(Lazy::ready(Ok(received.attach(read))), None),
-            // Of federated values it is known at once what every use would find.
-            Err(error) if matches!(kind, pb::value::Value::Federated(_)) => return Err(error),
+            // Of federated and empty values it is known at once what every use would find.
+            Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
             Err(error) => Entry::new(Lazy::ready(Err(error)), Some(Source { message: value, _received: received })),
         }))
     }

@@ -9,13 +9,16 @@ use tff_ir::Array;
 use tff_proto::v0 as pb;
 use tff_types::{Placement, Type};
 
-/// The three forms in which clients of different versions write tensors and sequences.
+/// The forms in which clients of different versions write tensors and sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Dialect {
+    /// Nothing was said yet that tells: tensors are written in both forms, of which each client
+    /// reads the one that it knows.
+    #[default]
+    Unknown,
     /// TFF 0.80: tensors as `TensorProto` in an `Any`.
     Tensors,
     /// TFF 0.87: arrays, and sequences as serialized datasets.
-    #[default]
     Arrays,
     /// TFF 0.88 and later: arrays, and sequences as lists of their elements.
     Elements,
@@ -27,29 +30,33 @@ pub(crate) enum Dialect {
 ///
 /// # Errors
 /// An [`ExecError`] with the path inside the value.
-pub(crate) fn read(value: &pb::value::Value, n_clients: usize, dialect: &mut Dialect) -> Result<Value, ExecError> {
+pub(crate) fn read(value: &pb::Value, n_clients: usize, dialect: &mut Dialect) -> Result<Value, ExecError> {
     read_at(value, n_clients, dialect, 0)
 }
 
-fn read_at(value: &pb::value::Value, n_clients: usize, dialect: &mut Dialect, depth: u32) -> Result<Value, ExecError> {
+fn read_at(value: &pb::Value, n_clients: usize, dialect: &mut Dialect, depth: u32) -> Result<Value, ExecError> {
     use pb::value::Value as V;
     if depth >= MAX_DEPTH {
         return Err(ExecError::Limit { what: "the nesting of a value", limit: MAX_DEPTH as usize });
     }
-    match value {
+    let kind = match (&value.value, &value.tensor) {
+        (Some(kind), _) => kind,
+        (None, Some(any)) => {
+            *dialect = Dialect::Tensors;
+            return Ok(Value::array(array_from_any(any)?));
+        }
+        (None, None) => return Err(ExecError::Empty),
+    };
+    match kind {
         V::Array(array) => {
-            if *dialect == Dialect::Tensors {
+            if *dialect != Dialect::Elements {
                 *dialect = Dialect::Arrays;
             }
             Ok(Value::array(Array::from_proto(array)?))
         }
-        V::Tensor(any) => {
-            *dialect = Dialect::Tensors;
-            Ok(Value::array(array_from_any(any)?))
-        }
         V::Struct(value) => {
             let elements = value.element.iter().enumerate().map(|(index, element)| {
-                let member = element.value.as_ref().and_then(|value| value.value.as_ref()).ok_or(ExecError::Empty);
+                let member = element.value.as_ref().ok_or(ExecError::Empty);
                 member
                     .and_then(|member| read_at(member, n_clients, dialect, depth + 1))
                     .map_err(|error| error.at_element(index, None))
@@ -68,6 +75,7 @@ fn sequence(value: &pb::value::Sequence, dialect: &mut Dialect) -> Result<Value,
     let element = element.map_err(|error| ExecError::Decode(error.to_string()))?;
     match &value.value {
         Some(S::SerializedGraphDef(graph)) => {
+            // Both older dialects write sequences so.
             if *dialect == Dialect::Elements {
                 *dialect = Dialect::Arrays;
             }
@@ -105,10 +113,7 @@ fn federated(
     }
     let placement: Placement = uri.parse()?;
     let mut member = |(index, member): (usize, &pb::Value)| {
-        let member = member.value.as_ref().ok_or(ExecError::Empty);
-        member
-            .and_then(|member| read_at(member, n_clients, dialect, depth + 1))
-            .map_err(|error| error.at_element(index, None))
+        read_at(member, n_clients, dialect, depth + 1).map_err(|error| error.at_element(index, None))
     };
     match (placement, all_equal) {
         (Placement::Server, false) => {
@@ -139,10 +144,15 @@ fn federated(
 pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result<pb::Value, ExecError> {
     use pb::value::Value as V;
     let kind = match value {
-        Value::Tensor(tensor) => match dialect {
-            Dialect::Tensors => V::Tensor(array_to_any(tensor.array())),
-            Dialect::Arrays | Dialect::Elements => V::Array(tensor.array().to_proto_value()),
-        },
+        Value::Tensor(tensor) => {
+            let array = || Some(V::Array(tensor.array().to_proto_value()));
+            let any = || Some(array_to_any(tensor.array()));
+            return Ok(match dialect {
+                Dialect::Unknown => pb::Value { tensor: any(), value: array() },
+                Dialect::Tensors => pb::Value { tensor: any(), value: None },
+                Dialect::Arrays | Dialect::Elements => pb::Value { tensor: None, value: array() },
+            });
+        }
         Value::Struct(elements) => {
             let element = elements.iter().map(|value| {
                 let value = Some(write(value, n_clients, dialect)?);
@@ -169,7 +179,7 @@ pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result
         }),
         Value::Function(_) => return Err(ExecError::Unsupported("a function as a result".to_owned())),
     };
-    Ok(pb::Value { value: Some(kind) })
+    Ok(pb::Value { tensor: None, value: Some(kind) })
 }
 
 fn federated_message(placement: Placement, value: Vec<pb::Value>) -> pb::value::Value {

@@ -311,6 +311,8 @@ impl Array {
         match (&proto.kind, &proto.content) {
             (Some(list), _) => Self::from_list(dtype, dims, list),
             (None, Some(content)) => Self::dense(dtype, dims, content.clone()),
+            // An array without elements may leave its bytes out; any other one has too few.
+            (None, None) if !dims.is_empty() && dtype != DType::String => Self::dense(dtype, dims, Bytes::new()),
             (None, None) => Err(ArrayError::Missing(dtype)),
         }
     }

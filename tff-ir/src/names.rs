@@ -11,14 +11,9 @@ impl Comp {
     #[must_use]
     pub fn names(&self) -> BTreeSet<Arc<str>> {
         let mut names = BTreeSet::new();
-        for comp in self.preorder() {
-            match comp.kind() {
-                CompKind::Reference(reference) => drop(names.insert(reference.name.clone())),
-                CompKind::Lambda(lambda) => names.extend(lambda.parameter.iter().map(|it| it.name.clone())),
-                CompKind::Block(block) => names.extend(block.locals.iter().map(|it| it.name.clone())),
-                _ => {}
-            }
-        }
+        for_each_name(self, &mut |name| {
+            names.insert(name.clone());
+        });
         names
     }
 
@@ -28,6 +23,18 @@ impl Comp {
         let mut free = BTreeSet::new();
         collect_free_names(self, &mut Scope::new(), &mut free);
         free
+    }
+}
+
+/// Visits every name that occurs, as often as it does.
+fn for_each_name(comp: &Comp, visit: &mut dyn FnMut(&Arc<str>)) {
+    for comp in comp.preorder() {
+        match comp.kind() {
+            CompKind::Reference(reference) => visit(&reference.name),
+            CompKind::Lambda(lambda) => lambda.parameter.iter().for_each(|it| visit(&it.name)),
+            CompKind::Block(block) => block.locals.iter().for_each(|it| visit(&it.name)),
+            _ => {}
+        }
     }
 }
 
@@ -92,7 +99,13 @@ impl UniqueNames {
     /// with it, what is appended to it tells the new names apart.
     #[must_use]
     pub fn with_prefix(comp: &Comp, prefix: &str) -> Self {
-        let names = comp.names();
+        // All candidates start with the prefix, and mostly no name does.
+        let mut names = BTreeSet::new();
+        for_each_name(comp, &mut |name| {
+            if name.starts_with(prefix) {
+                names.insert(name.clone());
+            }
+        });
         let is_taken = |prefix: &str| {
             let mut not_before = names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
             not_before.next().is_some_and(|name| name.starts_with(prefix))

@@ -147,3 +147,22 @@ fn deep_text_is_read_up_to_a_limit() {
         }
     });
 }
+
+/// A small text must not mean an enormous tree: what labels stand for is counted at each use.
+#[test]
+fn labels_that_stand_for_too_much_are_refused() {
+    use prost::Message;
+    use tff_ir::text::{Bodies, Environment, MAX_EXPANDED, parse};
+    let environment = |n_locals: usize| {
+        let one = "lit int32 1";
+        let locals: Vec<String> = (0..n_locals).map(|index| format!("x{index}={one}")).collect();
+        let block = parse(&format!("(let {} in x0)", locals.join(",")), &Environment::default()).expect("a block").comp;
+        let mut bodies = Bodies::new();
+        bodies.insert_comp("block", block.to_proto().expect("a message").encode_to_vec().into());
+        Environment { bodies, ..Environment::default() }
+    };
+    let uses = |count: usize| format!("<{}>", vec!["comp#block"; count].join(","));
+    assert!(parse(&uses(10), &environment(100)).is_ok());
+    let error = parse(&uses(MAX_EXPANDED / 1_000), &environment(1_000)).unwrap_err();
+    assert!(error.to_string().contains("labels stand for more than"), "{error}");
+}

@@ -199,7 +199,7 @@ fn fields_of_other_versions_have_their_numbers() {
             "TensorFlow.LayoutMap.name_to_sharding_spec",
             format!("1 .{v0}.TensorFlow.LayoutMap.NameToShardingSpecEntry, repeated"),
         ),
-        ("Value.tensor", "1 .google.protobuf.Any, in value".to_owned()),
+        ("Value.tensor", "1 .google.protobuf.Any, plain".to_owned()),
         ("Value.Sequence.element", format!("4 .{v0}.Value.Sequence.Element, repeated")),
         ("Value.Sequence.Element.flat_value", format!("1 .{v0}.Array, repeated")),
     ];

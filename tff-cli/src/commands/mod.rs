@@ -1,8 +1,10 @@
 //! The commands, one a file.
 
 mod check;
+mod compile;
 mod fmt;
 mod parse;
+mod passes;
 mod print;
 mod run;
 mod serve;
@@ -24,6 +26,8 @@ pub(crate) enum Command {
     Parse(parse::Args),
     Check(check::Args),
     Fmt(fmt::Args),
+    Compile(compile::Args),
+    Passes(passes::Args),
     Run(run::Args),
     Simulate(simulate::Args),
     Serve(serve::Args),
@@ -43,6 +47,8 @@ impl Command {
             Self::Parse(args) => args.run(),
             Self::Check(args) => return args.run(),
             Self::Fmt(args) => return args.run(),
+            Self::Compile(args) => args.run(),
+            Self::Passes(args) => args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
             Self::Serve(args) => args.run(),

@@ -2,6 +2,7 @@
 
 use super::ExecutorArgs;
 use crate::computation;
+use crate::forms::{self, Form, SubRounds};
 use crate::input::{ArgumentSource, Source};
 use crate::members::Members;
 use crate::{json, output, render};
@@ -9,8 +10,9 @@ use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use prost::Message;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tff_exec::{Clients, Executor, Program, Value};
+use tff_exec::{Clients, Executor, Value};
 use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
@@ -19,7 +21,8 @@ Examples:
   tff run sum.pb --arg '[1, 2, 3]'              {int32}@CLIENTS: one item a client
   tff run mean.pb --arg values.pb --json        a serialized Value; the result as JSON
   tff run constant.pb --clients 3               no argument; three clients
-  tff run next.pb --arg state.json -o out.pb    the result as a serialized Value";
+  tff run next.pb --arg state.json -o out.pb    the result as a serialized Value
+  tff run next.mrf --arg a.json --sub-rounds 3   a form, its clients in three parts";
 
 const JSON: &str = "\
 JSON follows the type of the argument:
@@ -43,7 +46,7 @@ sequence of more than 20, the ends are shown.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{JSON}"))]
 pub(crate) struct Args {
-    /// A computation, .pb or .tff; `-` for stdin.
+    /// A computation, .pb or .tff, or the folder of a form; `-` for stdin.
     file: Source,
     /// The argument: a file .pb (a serialized Value) or .json, JSON text, or `-` for stdin.
     ///
@@ -53,6 +56,11 @@ pub(crate) struct Args {
     /// The number of clients; by default what the argument implies.
     #[arg(long, value_name = "N")]
     clients: Option<usize>,
+    /// Split the clients into up to so many sub-rounds, and merge what these aggregate, in order.
+    ///
+    /// For the folder of a form map-reduce or mergeable, as `tff compile` writes it.
+    #[arg(long, value_name = "N")]
+    sub_rounds: Option<NonZeroUsize>,
     /// Print the result as JSON, complete and on one line.
     #[arg(long)]
     json: bool,
@@ -70,17 +78,36 @@ impl Args {
             let message = "FILE and --arg cannot both be read from stdin";
             crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
-        let comp = computation::read(&self.file)?;
         let name = self.file.name();
+        let form = forms::is_form(&self.file).then(|| forms::read(&self.file)).transpose()?;
+        let comp = match &form {
+            Some(form) => form.to_comp().with_context(|| name.clone())?,
+            None => computation::read(&self.file)?,
+        };
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
         if let Some(path) = &self.output {
             output::check_folder(path)?;
         }
         let executor = self.executor.executor();
-        let program = executor.prepare(&comp).with_context(|| name.clone())?;
-        let result = program.call(argument, n_clients).with_context(|| name.clone())?;
-        self.show(&executor, &program, &result, n_clients)
+        let result = match self.sub_rounds {
+            None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(Into::into),
+            Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
+        };
+        self.show(&executor, comp.ty(), &result.with_context(|| name)?, n_clients)
+    }
+
+    fn run_sub_rounds(
+        &self,
+        form: Option<&Form>,
+        executor: &Executor,
+        argument: Option<Value>,
+        n_clients: Option<usize>,
+        sub_rounds: NonZeroUsize,
+    ) -> Result<Value> {
+        let form = form.context("expected the folder of a form for --sub-rounds, found a computation")?;
+        let form = form.mergeable(&self.executor.compilation)?;
+        SubRounds::prepare(&form, executor)?.call(argument, n_clients, sub_rounds)
     }
 
     /// The argument, read as its type says.
@@ -115,8 +142,8 @@ impl Args {
         }
     }
 
-    fn show(&self, executor: &Executor, program: &Program, result: &Value, n_clients: Option<usize>) -> Result<()> {
-        let ty = program.ty().as_function().map_or(program.ty(), |function| &function.result);
+    fn show(&self, executor: &Executor, ty: &Type, result: &Value, n_clients: Option<usize>) -> Result<()> {
+        let ty = ty.as_function().map_or(ty, |function| &function.result);
         let elements = |sequence: &tff_exec::Sequence| sequence.elements(executor.tensorflow());
         let members = Members { elements: &elements, n_clients };
         let name = || format!("{}: the result", self.file.name());

@@ -1,7 +1,8 @@
 //! The configuration of a simulation: a TOML file whose paths are relative to itself.
 
 use crate::data::DataConfig;
-use anyhow::{Context, Result, anyhow};
+use crate::input::parse_toml;
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -68,7 +69,7 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = fs::read_to_string(path).with_context(|| name.clone())?;
-        let mut config = Self { name: name.clone(), ..parse(&name, &text)? };
+        let mut config = Self { name: name.clone(), ..parse_toml(&name, &text)? };
         let folder = path.parent().unwrap_or(Path::new(""));
         for path in config.paths_mut() {
             // An absolute path stays what it is.
@@ -90,17 +91,6 @@ impl Config {
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<Config> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
-        // The error's own display quotes the source in several lines.
-        match line {
-            Some(line) => anyhow!("{name}:{line}: {}", error.message()),
-            None => anyhow!("{name}: {}", error.message()),
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,7 +109,7 @@ columns = ["p0..p63", "label"]
     #[track_caller]
     fn check(from: &str, to: &str) -> String {
         assert!(MINIMAL.contains(from));
-        match parse("c.toml", &MINIMAL.replacen(from, to, 1)) {
+        match parse_toml::<Config>("c.toml", &MINIMAL.replacen(from, to, 1)) {
             Ok(config) => format!("{config:?}"),
             Err(error) => format!("{error:#}"),
         }

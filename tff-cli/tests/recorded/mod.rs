@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tff_exec::{Clients, Executor, Value};
+use tff_ir::Array;
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
@@ -127,4 +129,35 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// An executor in this process, which runs what is compiled.
+pub fn executor() -> Executor {
+    let mut options = tff_exec::Options::default();
+    options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
+    Executor::new(options)
+}
+
+/// The tensors of a value, each with where it is.
+fn leaves(value: &Value, at: &str, found: &mut Vec<(String, Array)>) {
+    match value {
+        Value::Tensor(tensor) => found.push((at.to_owned(), tensor.array().clone())),
+        Value::Struct(elements) => {
+            elements.iter().enumerate().for_each(|(index, element)| leaves(element, &format!("{at}.{index}"), found));
+        }
+        Value::Server(member) => leaves(member, &format!("{at}@SERVER"), found),
+        Value::Clients(Clients::AllEqual(member)) => leaves(member, &format!("{at}@CLIENTS"), found),
+        Value::Clients(Clients::Each(members)) => {
+            members.iter().enumerate().for_each(|(index, member)| leaves(member, &format!("{at}@{index}"), found));
+        }
+        other => panic!("no leaves of {other:?}"),
+    }
+}
+
+/// Equal, NaN to NaN.
+pub fn same(left: &Value, right: &Value) -> bool {
+    let [mut ours, mut theirs] = [Vec::new(), Vec::new()];
+    leaves(left, "", &mut ours);
+    leaves(right, "", &mut theirs);
+    format!("{ours:?}") == format!("{theirs:?}")
 }

@@ -4,9 +4,8 @@ use crate::create::{Aggregation, create_aggregate, create_broadcast, create_call
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{Normalized, check_not_dependent, strip_placement};
 use crate::local::compile_to_graph;
-use crate::pass::{Runner, check_valid, located};
-use crate::passes::ReduceIntrinsics;
-use crate::pipelines::Options;
+use crate::pass::{Runner, located};
+use crate::pipelines::{Options, prepare};
 use std::sync::Arc;
 use tff_ir::{Comp, CompiledComputation, IntrinsicDef};
 use tff_types::{FunctionType, Placement, Type};
@@ -25,12 +24,7 @@ impl Form<'_> {
     /// The computation, checked, in call-dominant form, and taken apart; with intrinsics replaced by
     /// their bodies if they are to be.
     pub(super) fn normalized(&self, reduce: bool, options: &Options<'_>) -> Result<Normalized, CompileError> {
-        check_valid(self.comp)?;
-        let mut comp = self.comp.clone();
-        if reduce {
-            let reduction = ReduceIntrinsics { insecure: options.insecure_aggregation };
-            comp = Runner::new(options.observer).run(&reduction, comp)?;
-        }
+        let comp = prepare(self.comp, reduce, options, &mut Runner::new(options.observer))?;
         Normalized::new(&comp)
     }
 

@@ -26,13 +26,14 @@ impl Pass for CheckOps {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        if self.allowed.is_none() && self.disallowed.is_empty() {
+            return Ok(Transformed::no(comp.clone()));
+        }
         transform_bodies(comp, &mut |body, _| {
             if let Some(allowed) = &self.allowed {
                 check_allowed_ops(body, allowed)?;
             }
-            if !self.disallowed.is_empty() {
-                check_disallowed_ops(body, &self.disallowed)?;
-            }
+            check_disallowed_ops(body, &self.disallowed)?;
             Ok(None)
         })
     }

@@ -1,9 +1,9 @@
 //! Makes one TensorFlow graph of each function that computes locally.
 
 use crate::error::PassError;
-use crate::local::{compile_to_graph, is_local};
+use crate::local::{compile_to_graph, local_lambdas};
 use crate::pass::Pass;
-use tff_ir::{Comp, CompiledComputation, Transformed, transform_preorder};
+use tff_ir::{Comp, Transformed, transform_preorder};
 
 /// Replaces each outermost function that only calls graphs by one graph. What also calls
 /// intrinsics or modules of other systems stays, and so does what calls nothing: runtimes select
@@ -23,20 +23,13 @@ impl Pass for CompileLocalSubcomputations {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        transform_preorder(comp, &mut |comp| {
-            if comp.as_lambda().is_none() || !calls_a_graph(comp) || !is_local(comp) {
-                return Ok(None);
-            }
-            match wrapped(comp) {
-                Some(graph) => Ok(Some(graph.clone())),
-                None => compile_to_graph(comp).map(Some),
-            }
+        let local = local_lambdas(comp);
+        transform_preorder(comp, &mut |comp| match wrapped(comp) {
+            _ if !local.contains(&comp.address()) => Ok(None),
+            Some(graph) => Ok(Some(graph.clone())),
+            None => compile_to_graph(comp).map(Some),
         })
     }
-}
-
-fn calls_a_graph(comp: &Comp) -> bool {
-    comp.preorder().any(|part| matches!(part.as_compiled(), Some(CompiledComputation::TensorFlow(_))))
 }
 
 /// The graph that is all a function calls: `comp#1` in `(x -> comp#1(x))` and in

@@ -55,15 +55,15 @@ impl Elimination {
                 let mut added = Vec::new();
                 for local in block.locals.iter() {
                     let value = self.comp(&local.value)?;
-                    let hash = value.alpha_hash();
-                    let known = self.known.entry(hash).or_default();
-                    if let Some((same, name)) = known.iter().find(|(same, _)| same.is_alpha_equivalent_to(&value)) {
-                        let reference = Comp::reference(name.clone(), same.ty().clone())?;
-                        self.same.replace(local.name.clone(), reference);
-                        continue;
-                    }
                     if self.is_pure(&value) {
-                        self.known.entry(hash).or_default().push((value.clone(), local.name.clone()));
+                        let hash = value.alpha_hash();
+                        let known = self.known.entry(hash).or_default();
+                        if let Some((same, name)) = known.iter().find(|(same, _)| same.is_alpha_equivalent_to(&value)) {
+                            let reference = Comp::reference(name.clone(), same.ty().clone())?;
+                            self.same.replace(local.name.clone(), reference);
+                            continue;
+                        }
+                        known.push((value.clone(), local.name.clone()));
                         added.push(hash);
                     }
                     locals.push((local.name.clone(), value));

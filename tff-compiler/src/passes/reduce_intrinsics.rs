@@ -3,7 +3,10 @@
 use crate::error::{PassError, Problem};
 use crate::pass::Pass;
 use crate::reductions::{find, nearest};
+use std::collections::HashMap;
+use std::sync::Arc;
 use tff_ir::{Comp, IntrinsicDef, Transformed, transform_postorder};
+use tff_types::Type;
 
 /// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
 /// `federated_max`, `sequence_sum` and the generic operators by their bodies.
@@ -26,24 +29,33 @@ impl Pass for ReduceIntrinsics {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        transform_postorder(comp, &mut |comp| self.reduce(comp))
+        let mut bodies = HashMap::new();
+        transform_postorder(comp, &mut |comp| self.reduce(comp, &mut bodies))
     }
 }
 
+/// The bodies made so far: for the same intrinsic of the same type it is the same one.
+type Bodies = HashMap<(Arc<str>, Type), Comp>;
+
 impl ReduceIntrinsics {
-    fn reduce(&self, comp: Comp) -> Result<Transformed, PassError> {
+    fn reduce(&self, comp: Comp, bodies: &mut Bodies) -> Result<Transformed, PassError> {
         let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
         if IntrinsicDef::find(&intrinsic.uri).is_none() {
             let uri = intrinsic.uri.chars().take(100).collect();
             return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest: nearest(&intrinsic.uri) }));
         }
         let Some(reduction) = find(&intrinsic.uri, self.insecure) else { return Ok(Transformed::no(comp)) };
+        let key = (intrinsic.uri.clone(), comp.ty().clone());
+        if let Some(body) = bodies.get(&key) {
+            return Ok(Transformed::yes(body.clone()));
+        }
         let body = reduction(comp.ty()).map_err(|problem| PassError::at(&comp, problem))?;
         let checked = comp.ty().check_assignable_from(body.ty());
         checked.map_err(|mismatch| {
             let what = format!("the body of {}", intrinsic.uri);
             PassError::at(&comp, Problem::Mismatch { what, mismatch: Box::new(mismatch) })
         })?;
+        bodies.insert(key, body.clone());
         Ok(Transformed::yes(body))
     }
 }

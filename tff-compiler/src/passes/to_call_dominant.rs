@@ -8,8 +8,9 @@
 //! parameter of a name of its own, so nothing is ever captured.
 
 use crate::error::{PassError, Problem};
+use crate::free_names::FreeNames;
 use crate::pass::Pass;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, CompKind, Lambda, Scope, Transformed, UniqueNames, with_stack};
@@ -33,10 +34,11 @@ impl Pass for ToCallDominant {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        let free_names = FreeNames::new(comp);
         let mut build = Build {
             fresh: UniqueNames::new(comp),
-            taken: comp.free_names().into_iter().collect(),
-            free_names: HashMap::new(),
+            taken: free_names.of_root.into_iter().collect(),
+            free_names: free_names.of_lambdas,
             left: MAX_PARTS,
             bindings: Vec::new(),
         };
@@ -75,7 +77,7 @@ struct Build {
     /// The names that no binder of the result may have any more.
     taken: HashSet<Arc<str>>,
     /// The free names of lambdas, by address.
-    free_names: HashMap<usize, Rc<BTreeSet<Arc<str>>>>,
+    free_names: HashMap<usize, Rc<[Arc<str>]>>,
     left: usize,
     /// The locals of the innermost block in the making.
     bindings: Vec<(Arc<str>, Comp)>,
@@ -132,7 +134,7 @@ impl Build {
     }
 
     fn function(&mut self, comp: &Comp, scope: &Scope<Value>) -> Result<Value, PassError> {
-        let names = self.free_names.entry(comp.address()).or_insert_with(|| Rc::new(comp.free_names())).clone();
+        let names = self.free_names.get(&comp.address()).cloned().unwrap_or_default();
         self.step(names.len())?;
         let bound = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone())));
         Ok(Value::Function(Rc::new(Function { lambda: comp.clone(), bound: bound.collect() })))

@@ -1,7 +1,7 @@
 //! What breaks other workers, or only their users: each is answered with a status that says what is
 //! wrong, and the next call works.
 
-use crate::peer::{Peer, at_clients, computation, int, start};
+use crate::peer::{Peer, at_clients, computation, int, start, wire};
 use prost::Message;
 use tff_proto::tensorflow as tf;
 use tff_proto::v0 as pb;
@@ -52,13 +52,9 @@ fn array(dtype: i32, dim: &[i64], elements: usize) -> pb::Array {
     }
 }
 
-fn of(value: V) -> pb::Value {
-    pb::Value { value: Some(value) }
-}
-
 fn structure(elements: Vec<pb::Value>) -> pb::Value {
     let element = |value| pb::value::r#struct::Element { name: String::new(), value: Some(value) };
-    of(V::Struct(pb::value::Struct { element: elements.into_iter().map(element).collect() }))
+    wire(V::Struct(pb::value::Struct { element: elements.into_iter().map(element).collect() }))
 }
 
 fn tensor(dims: &[i64], content: &'static [u8]) -> tf::TensorProto {
@@ -69,7 +65,8 @@ fn tensor(dims: &[i64], content: &'static [u8]) -> tf::TensorProto {
 
 fn any(type_url: &str, value: Vec<u8>) -> pb::Value {
     let type_url = type_url.to_owned();
-    of(V::Tensor(tff_proto::google::protobuf::Any { type_url, value: value.into() }))
+    let tensor = Some(tff_proto::google::protobuf::Any { type_url, value: value.into() });
+    pb::Value { tensor, value: None }
 }
 
 const TENSOR: &str = "type.googleapis.com/tensorflow.TensorProto";
@@ -78,9 +75,9 @@ const TENSOR: &str = "type.googleapis.com/tensorflow.TensorProto";
 async fn values_that_are_none_are_refused_with_the_place() {
     let content = |dims: &[i64], content: &'static [u8]| {
         let array = pb::Array { content: Some(content.into()), kind: None, ..array(INT32, dims, 0) };
-        of(V::Array(array))
+        wire(V::Array(array))
     };
-    let list = |dims: &[i64], elements| of(V::Array(array(INT32, dims, elements)));
+    let list = |dims: &[i64], elements| wire(V::Array(array(INT32, dims, elements)));
     let cases = [
         ("longer than its shape", list(&[], 1000)),
         ("shorter than its shape", list(&[5], 2)),
@@ -88,17 +85,17 @@ async fn values_that_are_none_are_refused_with_the_place() {
         ("a negative dimension", list(&[-2, -3], 6)),
         ("far more than there is memory", list(&[1 << 40, 1 << 20], 1)),
         ("more than can be counted", list(&[i64::MAX, i64::MAX], 1)),
-        ("an unknown dtype", of(V::Array(array(999, &[], 1)))),
-        ("a list of another dtype", of(V::Array(array(1, &[], 1)))),
+        ("an unknown dtype", wire(V::Array(array(999, &[], 1)))),
+        ("a list of another dtype", wire(V::Array(array(1, &[], 1)))),
         ("without a shape to go by", {
             let shape = Some(pb::ArrayShape { dim: Vec::new(), unknown_rank: true });
-            of(V::Array(pb::Array { shape, ..array(INT32, &[], 1) }))
+            wire(V::Array(pb::Array { shape, ..array(INT32, &[], 1) }))
         }),
         ("deep inside", structure(vec![int(1), structure(vec![list(&[5], 2)])])),
         ("at one client", at_clients(vec![int(1), structure(vec![int(1), list(&[5], 2)])])),
         ("too many clients", at_clients(vec![int(1), int(2), int(3)])),
-        ("at no placement", of(V::Federated(pb::value::Federated { r#type: None, value: vec![int(1)] }))),
-        ("an empty element", structure(vec![int(1), pb::Value { value: None }])),
+        ("at no placement", wire(V::Federated(pb::value::Federated { r#type: None, value: vec![int(1)] }))),
+        ("an empty element", structure(vec![int(1), pb::Value::default()])),
         ("another message as tensor", any("type.googleapis.com/tensorflow.GraphDef", Vec::new())),
         ("no message as tensor", any(TENSOR, vec![0xff; 20])),
         ("a tensor's claim of 8 GB", any(TENSOR, tensor(&[1 << 31], b"").encode_to_vec())),
@@ -197,7 +194,7 @@ fn self_application() -> pb::Value {
     let x = || Some(Box::new(comp(C::Reference(pb::Reference { name: "x".to_owned() }))));
     let call = comp(C::Call(Box::new(pb::Call { function: x(), argument: x() })));
     let lambda = pb::Lambda { parameter_name: "x".to_owned(), result: Some(Box::new(call)) };
-    of(V::Computation(comp(C::Lambda(Box::new(lambda)))))
+    wire(V::Computation(comp(C::Lambda(Box::new(lambda)))))
 }
 
 #[tokio::test]
@@ -241,7 +238,7 @@ async fn the_zero_of_a_reduction_may_be_used_again_and_names_keep_their_order() 
     let flat = |b, a| pb::value::sequence::Element { flat_value: vec![array_of(b), array_of(a)] };
     let sequence =
         pb::value::Sequence { element_type: Some(element), element: vec![flat(10, 20), flat(30, 40)], value: None };
-    let argument = peer.value(of(V::Sequence(sequence))).await.unwrap();
+    let argument = peer.value(wire(V::Sequence(sequence))).await.unwrap();
     let call = peer.call(&function, Some(&argument)).await.unwrap();
     let zero = structure(vec![int(1), int(2)]);
     let expected = structure(vec![zero.clone(), structure(vec![int(30), int(2)]), zero]);

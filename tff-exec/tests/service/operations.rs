@@ -1,6 +1,6 @@
 //! How the service is operated: health, limits, and clients that vanish.
 
-use crate::peer::{Peer, Server, at_clients, computation, endless, int};
+use crate::peer::{Peer, Server, at_clients, computation, endless, int, wire};
 use std::time::{Duration, Instant};
 use tff_exec::service::ServerOptions;
 use tff_ir::Array;
@@ -45,7 +45,7 @@ async fn wait_for_ever(port: u16, n_clients: i32) -> (Peer, pb::ValueRef) {
 /// A tensor of this many bytes.
 fn bytes(len: usize) -> pb::Value {
     let array = Array::dense(DType::UInt8, [len as u64], vec![7; len].into()).unwrap();
-    pb::Value { value: Some(V::Array(array.to_proto_value())) }
+    wire(V::Array(array.to_proto_value()))
 }
 
 #[tokio::test]

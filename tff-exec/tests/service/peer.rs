@@ -55,20 +55,24 @@ pub(crate) fn cardinality(uri: &str, cardinality: i32) -> pb::Cardinality {
     pb::Cardinality { placement: Some(pb::Placement { uri: uri.to_owned() }), cardinality }
 }
 
+pub(crate) fn wire(kind: V) -> pb::Value {
+    pb::Value { tensor: None, value: Some(kind) }
+}
+
 pub(crate) fn int(value: i32) -> pb::Value {
-    pb::Value { value: Some(V::Array(Array::from_scalar(Scalar::Int32(value)).to_proto_value())) }
+    wire(V::Array(Array::from_scalar(Scalar::Int32(value)).to_proto_value()))
 }
 
 pub(crate) fn computation(text: &str) -> pb::Value {
     let comp = parse(text, &Environment::default()).unwrap().comp;
-    pb::Value { value: Some(V::Computation(comp.to_proto().unwrap())) }
+    wire(V::Computation(comp.to_proto().unwrap()))
 }
 
 pub(crate) fn at_clients(values: Vec<pb::Value>) -> pb::Value {
     let placement = pb::placement_spec::Placement::Value(pb::Placement { uri: "clients".to_owned() });
     let spec = pb::PlacementSpec { placement: Some(placement) };
     let r#type = Some(pb::FederatedType { placement: Some(spec), all_equal: false, member: None });
-    pb::Value { value: Some(V::Federated(pb::value::Federated { r#type, value: values })) }
+    wire(V::Federated(pb::value::Federated { r#type, value: values }))
 }
 
 impl Peer {

@@ -91,6 +91,9 @@ pub enum TextProblem {
         /// What is wrong with it.
         error: Box<CompDecodeError>,
     },
+    /// Labels stand for more than would still be of use: a small text could mean an enormous tree.
+    #[error("labels stand for more than {} computations, each counted as often as it is used", super::MAX_EXPANDED)]
+    TooMuchExpanded,
     /// A constant is not of the dtype that it should be of.
     #[error("expected a constant of {dtype}, found `{found}`")]
     Constant {

@@ -26,6 +26,9 @@ use tff_types::syntax::Span;
 /// How many computations a text may nest within one another.
 pub const MAX_LEVELS: usize = 10_000;
 
+/// How many computations labels may stand for, each counted as often as its label is used.
+pub const MAX_EXPANDED: usize = 1 << 18;
+
 /// What a text may refer to without saying it itself.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {

@@ -1,5 +1,6 @@
 //! From what was written to computations: names are resolved, types found.
 
+use super::MAX_EXPANDED;
 use super::ast::{Id, Plain, Written, WrittenKind};
 use super::bodies::{Bodies, BodyKind};
 use super::error::{TextError, TextProblem};
@@ -58,6 +59,7 @@ pub(super) fn resolve(
         scope: Scope::new(),
         spans: HashMap::new(),
         compiled: HashMap::new(),
+        expanded: 0,
     };
     let hint = environment.parameter.clone().map_or(Hint::None, Hint::Parameter);
     let comp = resolver.comp(tree.root, &hint)?;
@@ -72,8 +74,10 @@ pub(super) struct Resolver<'a> {
     /// The types of the names in scope.
     scope: Scope<Type>,
     spans: HashMap<usize, Span>,
-    /// The computations that labels stand for.
-    compiled: HashMap<Arc<str>, Comp>,
+    /// The computations that labels stand for, each with its number of nodes.
+    compiled: HashMap<Arc<str>, (Comp, usize)>,
+    /// How many nodes labels stand for so far, each as often as it is used.
+    expanded: usize,
 }
 
 impl<'a> Resolver<'a> {
@@ -261,18 +265,30 @@ impl<'a> Resolver<'a> {
     }
 
     fn compiled(&mut self, written: &Written, label: &Arc<str>) -> Result<Comp, TextError> {
-        if let Some(comp) = self.compiled.get(label) {
+        let (comp, nodes) = match self.compiled.get(label) {
             // A node of its own, since its place is its own.
-            return Ok(Comp::with_type(comp.kind().clone(), comp.ty().clone()));
+            Some((comp, nodes)) => (Comp::with_type(comp.kind().clone(), comp.ty().clone()), *nodes),
+            None => {
+                let comp = self.decoded(written, label)?;
+                let nodes = comp.preorder().count();
+                self.compiled.insert(label.clone(), (comp.clone(), nodes));
+                (comp, nodes)
+            }
+        };
+        self.expanded = self.expanded.saturating_add(nodes);
+        if self.expanded > MAX_EXPANDED {
+            return Err(self.error(written.span, TextProblem::TooMuchExpanded));
         }
+        Ok(comp)
+    }
+
+    fn decoded(&self, written: &Written, label: &Arc<str>) -> Result<Comp, TextError> {
         let body = self.body(written, BodyKind::Comp, label)?;
         let proto = pb::Computation::decode(body.clone());
         let proto = proto.map_err(|error| self.malformed(written, BodyKind::Comp, label, &error))?;
-        let comp = Comp::from_proto(&proto).map_err(|error| {
+        Comp::from_proto(&proto).map_err(|error| {
             self.error(written.span, TextProblem::BadBody { label: label.to_string(), error: Box::new(error) })
-        })?;
-        self.compiled.insert(label.clone(), comp.clone());
-        Ok(comp)
+        })
     }
 
     fn data(&self, written: &Written, label: &str, ty: &Type) -> Result<Comp, TextError> {

@@ -1531,8 +1531,13 @@ impl ::prost::Name for DisposeExecutorResponse {
 /// A value that goes into an executor or comes out of it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Value {
+    /// An array, as peers of 0.80 write it: a `tensorflow.TensorProto`. Those of
+    /// 0.87 do not know this field and those of 0.80 not `array`, so that an answer
+    /// to a peer of unknown version holds both.
+    #[prost(message, optional, tag = "1")]
+    pub tensor: ::core::option::Option<super::super::google::protobuf::Any>,
     /// The kind of the value.
-    #[prost(oneof = "value::Value", tags = "1, 6, 2, 3, 4, 5")]
+    #[prost(oneof = "value::Value", tags = "6, 2, 3, 4, 5")]
     pub value: ::core::option::Option<value::Value>,
 }
 /// Nested message and enum types in `Value`.
@@ -1655,9 +1660,6 @@ pub mod value {
     /// The kind of the value.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Value {
-        /// An array, as peers of 0.80 write it: a `tensorflow.TensorProto`.
-        #[prost(message, tag = "1")]
-        Tensor(super::super::super::google::protobuf::Any),
         /// An array, as peers of 0.87 write it.
         #[prost(message, tag = "6")]
         Array(super::Array),

@@ -1,0 +1,199 @@
+//! `tff compile`: a computation in a form that something can run.
+
+use crate::executor::CompilationArgs;
+use crate::forms::{self, Form, FormKind};
+use crate::input::Source;
+use crate::{computation, output};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum};
+use prost::Message;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tff_compiler::pass::PassStats;
+use tff_compiler::passes::ALL;
+use tff_compiler::{call_dominant, compile_to_native};
+use tff_ir::Comp;
+use tff_ir::text::{self, PrintOptions};
+
+const EXAMPLES: &str = "\
+Examples:
+  tff compile next.pb -o native.pb                         what `tff run` makes of it itself
+  tff compile next.pb --to call-dominant -o next.tff       with every call a local, as text
+  tff compile next.pb --to map-reduce -o next.mrf          ten parts in a folder
+  tff run next.mrf --arg argument.json --sub-rounds 3      run from these parts
+  tff compile next.pb -o native.pb --stats                 what each pass did, and how long it took
+  tff compile next.pb -o native.pb --print-after all       the computation after each pass";
+
+const FORMS: &str = "\
+A form is written to a folder, which must be new or empty. The part of each role is in ROLE.pb, a
+serialized computation; index.toml says which form it is, the type of the computation, and the
+roles with the type of each part:
+
+  form = \"mergeable\"
+  type = \"({int32}@CLIENTS -> int32@SERVER)\"
+
+  [[parts]]
+  role = \"up_to_merge\"
+  type = \"({int32}@CLIENTS -> <int32>@SERVER)\"
+
+Every command that takes a computation takes such a folder too.";
+
+/// Compiles a computation.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{FORMS}"))]
+pub(crate) struct Args {
+    /// A computation, .pb or .tff; `-` for stdin.
+    file: Source,
+    /// What it becomes.
+    #[arg(long, value_enum, default_value_t)]
+    to: Target,
+    /// Where it goes: a file whose name ends in .pb or .tff, for a form a folder.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Print the computation after this pass, or after each; without graphs, for the eye.
+    ///
+    /// A form is split by what is no pass, so that less is printed. `tff passes` lists them.
+    #[arg(long, value_name = "PASS", value_parser = pass_names(), hide_possible_values = true)]
+    print_after: Option<String>,
+    /// Print what each pass did, or the parts of the form, and how long it took.
+    #[arg(long)]
+    stats: bool,
+    #[command(flatten)]
+    compilation: CompilationArgs,
+}
+
+/// What computations are compiled to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// What `tff run` runs: few intrinsics, one graph for each local function.
+    #[default]
+    Native,
+    /// Every call is a local, and intrinsics are as they were.
+    CallDominant,
+    /// `MapReduceForm`: ten graphs, for a round between a server and clients.
+    MapReduce,
+    /// `DistributeAggregateForm`: five computations, for a round between a server and clients.
+    DistributeAggregate,
+    /// `MergeableCompForm`: three computations, for clients that are split into sub-rounds.
+    Mergeable,
+    /// `BroadcastForm`: two graphs, for what the server sends to clients.
+    Broadcast,
+}
+
+impl Target {
+    const fn form(self) -> Option<FormKind> {
+        match self {
+            Self::Native | Self::CallDominant => None,
+            Self::MapReduce => Some(FormKind::MapReduce),
+            Self::DistributeAggregate => Some(FormKind::DistributeAggregate),
+            Self::Mergeable => Some(FormKind::Mergeable),
+            Self::Broadcast => Some(FormKind::Broadcast),
+        }
+    }
+}
+
+fn pass_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(ALL.iter().map(|pass| pass.name()).chain(["all"]))
+}
+
+impl Args {
+    pub(crate) fn run(self) -> Result<()> {
+        let printer = Printer { pass: self.print_after.as_deref(), failed: RefCell::default() };
+        let observer = |pass: &'static str, comp: &Comp| printer.see(pass, comp);
+        let mut options = self.compilation.options();
+        options.observer = Some(&observer);
+        let name = || self.file.name();
+        match self.to.form() {
+            Some(kind) => {
+                forms::check_new(&self.output)?;
+                let comp = computation::read(&self.file)?;
+                let start = Instant::now();
+                let form = Form::from_comp(kind, &comp, &options).with_context(name)?;
+                let seconds = start.elapsed().as_secs_f64();
+                printer.finish()?;
+                forms::write(&form, comp.ty(), &self.output)?;
+                if self.stats { show_parts(&form, seconds) } else { Ok(()) }
+            }
+            None => {
+                let is_text = self.is_text();
+                output::check_folder(&self.output)?;
+                let comp = computation::read(&self.file)?;
+                let compile = if self.to == Target::Native { compile_to_native } else { call_dominant };
+                let compiled = compile(&comp, &options).with_context(name)?;
+                printer.finish()?;
+                write_comp(&compiled.comp, is_text, &self.output)?;
+                if self.stats { show_passes(&compiled.stats) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Whether the output is text, by the end of its name; any other name is wrong usage.
+    fn is_text(&self) -> bool {
+        match self.output.extension().and_then(|extension| extension.to_str()) {
+            Some("pb") => false,
+            Some("tff") => true,
+            _ => {
+                let message = "-o must end in .pb or .tff, unless --to is a form";
+                crate::args::Args::command().error(ErrorKind::ValueValidation, message).exit()
+            }
+        }
+    }
+}
+
+/// Prints the computation after the passes that the user asks for.
+struct Printer<'a> {
+    pass: Option<&'a str>,
+    /// The first error, as passes do not expect one.
+    failed: RefCell<Option<anyhow::Error>>,
+}
+
+impl Printer<'_> {
+    fn see(&self, pass: &str, comp: &Comp) {
+        if self.pass.is_some_and(|wanted| wanted == "all" || wanted == pass) && self.failed.borrow().is_none() {
+            self.failed.replace(print(pass, comp).err());
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+fn print(pass: &str, comp: &Comp) -> Result<()> {
+    let options = PrintOptions { bodies_aside: true, ..PrintOptions::default() };
+    let text = text::print(comp, &options).with_context(|| pass.to_owned())?.text;
+    output::bytes(format!("// after {pass}\n{text}").as_bytes())
+}
+
+fn write_comp(comp: &Comp, is_text: bool, path: &Path) -> Result<()> {
+    let name = || path.display().to_string();
+    if is_text {
+        let text = text::print(comp, &PrintOptions::default()).with_context(name)?.text;
+        return output::file(path, text.as_bytes());
+    }
+    output::file(path, &comp.to_proto().with_context(name)?.encode_to_vec())
+}
+
+fn show_passes(stats: &[PassStats]) -> Result<()> {
+    let width = stats.iter().map(|stats| stats.pass.len()).max().unwrap_or(0);
+    output::line(format_args!("{:width$}  {:>10}  {:>8}  changed", "pass", "ms", "nodes"))?;
+    for stats in stats {
+        let (ms, changed) = (stats.duration.as_secs_f64() * 1e3, if stats.changed { "yes" } else { "no" });
+        output::line(format_args!("{:width$}  {ms:>10.3}  {:>8}  {changed}", stats.pass, stats.nodes))?;
+    }
+    let ms: f64 = stats.iter().map(|stats| stats.duration.as_secs_f64() * 1e3).sum();
+    output::line(format_args!("{:width$}  {ms:>10.3}", "all"))
+}
+
+fn show_parts(form: &Form, seconds: f64) -> Result<()> {
+    let parts = form.parts();
+    let width = parts.iter().map(|(role, _)| role.len()).max().unwrap_or(0);
+    output::line(format_args!("{:width$}  {:>8}  type", "part", "nodes"))?;
+    for (role, part) in &parts {
+        output::line(format_args!("{role:width$}  {:>8}  {}", part.preorder().count(), part.ty()))?;
+    }
+    output::line(format_args!("{:width$}  {:.3} ms", "all", seconds * 1e3))
+}

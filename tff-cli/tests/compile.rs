@@ -1,0 +1,424 @@
+//! `tff compile`, `tff passes` and `tff run` of forms as a user meets them: files, folders, what is
+//! printed, and what is refused.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
+
+mod recorded;
+
+use prost::Message;
+use recorded::{decode, records};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tff_compiler::graph::generic;
+use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
+use tff_types::Type;
+
+/// A folder in which commands run.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// With `NAME.pb` for every computation that was recorded with its forms.
+    fn with_rounds() -> (Self, Vec<Json>) {
+        let (folder, records) = (Self::new(), records("forms.jsonl"));
+        for record in &records {
+            folder.write(&format!("{}.pb", record["name"].as_str().unwrap()), &decode(record, "proto"));
+        }
+        (folder, records)
+    }
+
+    fn write(&self, name: &str, content: &[u8]) {
+        std::fs::write(self.0.path().join(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.path().join(name)).unwrap()
+    }
+
+    fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "{text}");
+        self.write(name, text.replacen(from, to, 1).as_bytes());
+    }
+
+    /// What a command printed, or its code and its error.
+    fn run(&self, args: &[&str]) -> Result<String, String> {
+        let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow");
+        let native = std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| native.into());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
+        command.args(args).current_dir(self.0.path()).env("TENSORFLOW_DIR", native).env_remove("TFF_LOG");
+        let output = command.output().unwrap();
+        let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        if output.status.success() { Ok(stdout) } else { Err(format!("{}: {stderr}", output.status.code().unwrap())) }
+    }
+
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        self.run(args).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    }
+
+    #[track_caller]
+    fn fails(&self, args: &[&str]) -> String {
+        let error = self.run(args).unwrap_err();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Json {
+        serde_json::from_str(&self.ok(args)).unwrap()
+    }
+
+    /// The roles and types that the index of a form says.
+    fn index(&self, form: &str) -> BTreeMap<String, String> {
+        let index: toml::Table = self.read(&format!("{form}/index.toml")).parse().unwrap();
+        let text = |part: &toml::Value, key: &str| part[key].as_str().unwrap().to_owned();
+        index["parts"].as_array().unwrap().iter().map(|part| (text(part, "role"), text(part, "type"))).collect()
+    }
+}
+
+/// What the recorded reasons have in common with ours.
+const REASONS: [(&str, &str); 4] = [
+    ("same placement", "same placement"),
+    ("unbound references", "unbound reference"),
+    ("broadcast dependent on aggregate", "broadcast dependent on aggregate"),
+    ("two arguments", "two arguments"),
+];
+
+#[test]
+fn forms_have_the_recorded_parts_or_are_refused_for_the_recorded_reason() {
+    let (folder, records) = Folder::with_rounds();
+    let mut problems = Vec::new();
+    let (mut written, mut refused) = (0, 0);
+    for record in &records {
+        let (name, kind) = (record["name"].as_str().unwrap(), record["kind"].as_str().unwrap());
+        let to = if kind == "distribute_aggregate" { "distribute-aggregate" } else { "map-reduce" };
+        let form = format!("{name}.{kind}");
+        let result = folder.run(&["compile", &format!("{name}.pb"), "--to", to, "-o", &form]);
+        match (result, record["error"].as_str()) {
+            (Ok(_), None) => {
+                let expected: BTreeMap<String, String> = serde_json::from_value(record["parts"].clone()).unwrap();
+                if folder.index(&form) != expected {
+                    problems.push(format!("{form}: expected {expected:?}, found {:?}", folder.index(&form)));
+                }
+                for (role, ty) in &expected {
+                    assert_eq!(folder.ok(&["type", &format!("{form}/{role}.pb")]).trim_end(), ty, "{form} {role}");
+                }
+                assert_eq!(folder.ok(&["type", &form]).trim_end(), record["type"].as_str().unwrap(), "{form}");
+                written += 1;
+            }
+            (Err(found), Some(expected)) => {
+                let reason = REASONS.iter().find(|(theirs, _)| expected.contains(theirs)).unwrap().1;
+                if !found.contains(reason) || !found.starts_with("1: error: ") {
+                    problems.push(format!("{form}: expected {expected}, found {found}"));
+                }
+                assert!(!folder.0.path().join(&form).exists(), "{form}");
+                refused += 1;
+            }
+            (found, expected) => problems.push(format!("{form}: expected {expected:?}, found {found:?}")),
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(written >= 20 && refused >= 5, "{written} written, {refused} refused");
+}
+
+/// Arguments for 0, 1 and 7 clients.
+fn arguments(name: &str) -> [Json; 3] {
+    let of = |server: Json, client: fn(usize) -> Json| {
+        [0, 1, 7].map(|clients| json!([server, (1..=clients).map(client).collect::<Vec<_>>()]))
+    };
+    match name {
+        "bcast_mean" | "two_aggs" => of(json!(1.5), |client| json!(2 * client)),
+        "struct_round" => of(json!({"w": [1, 2, 3], "n": 4}), |client| {
+            json!((0..client % 3).map(|row| json!([row, client, 1])).collect::<Vec<_>>())
+        }),
+        _ => of(json!(10), |client| json!(client)),
+    }
+}
+
+/// Runs one computation and its forms on each of the arguments, and counts the runs of forms.
+fn run_forms(folder: &Folder, name: &str) -> usize {
+    const INSECURE: &str = "--allow-insecure-secure-sum";
+    let comp = format!("{name}.pb");
+    let forms = ["map-reduce", "distribute-aggregate", "mergeable"].map(|to| {
+        let form = format!("{name}.{to}");
+        let compiled = folder.run(&["compile", &comp, "--to", to, "-o", &form, INSECURE]);
+        compiled.is_ok().then_some((to, form))
+    });
+    let mut runs = 0;
+    for (clients, argument) in [0, 1, 7].into_iter().zip(arguments(name).map(|argument| argument.to_string())) {
+        let args = ["--json", "--arg", &argument, INSECURE];
+        let expected = folder.json(&[&["run", &comp], &args[..]].concat());
+        for (to, form) in forms.iter().flatten() {
+            let sub_rounds: &[Option<&str>] = match *to {
+                "distribute-aggregate" => &[None],
+                _ if clients == 7 => &[None, Some("1"), Some("2"), Some("3")],
+                _ => &[Some("3")],
+            };
+            for sub_rounds in sub_rounds {
+                let more = sub_rounds.map_or(Vec::new(), |count| vec!["--sub-rounds", count]);
+                let found = folder.json(&[&["run", form], &args[..], &more].concat());
+                assert_eq!(found, expected, "{form} of {argument} {more:?}");
+                runs += 1;
+            }
+        }
+    }
+    runs
+}
+
+#[test]
+fn forms_compute_what_computations_compute_also_in_sub_rounds() {
+    let (folder, records) = Folder::with_rounds();
+    let is_round = |record: &&Json| record["kind"] == "map_reduce" && record["name"] != "one_arg";
+    let names: Vec<_> = records.iter().filter(is_round).map(|record| record["name"].as_str().unwrap()).collect();
+    let runs: usize = std::thread::scope(|scope| {
+        // Most of the time is that in which TensorFlow's library is loaded, by one thread.
+        let threads: Vec<_> = names
+            .chunks(3)
+            .map(|names| scope.spawn(|| names.iter().map(|name| run_forms(&folder, name)).sum::<usize>()))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(runs >= 100, "only {runs} runs");
+}
+
+#[test]
+fn clients_are_split_without_an_argument_too() {
+    let folder = Folder::new();
+    folder.write("count.tff", b"( -> %federated_sum(%federated_value_at_clients(lit int32 1)))");
+    folder.ok(&["compile", "count.tff", "--to", "mergeable", "-o", "count"]);
+    assert_eq!(folder.json(&["run", "count", "--clients", "7", "--sub-rounds", "3", "--json"]), json!(7));
+    assert_eq!(folder.json(&["run", "count", "--clients", "0", "--sub-rounds", "3", "--json"]), json!(0));
+}
+
+#[test]
+fn broadcast_form_runs() {
+    let folder = Folder::new();
+    folder.write(
+        "send.tff",
+        b"(a:<s=int32@SERVER,c={float32}@CLIENTS> -> %federated_zip_at_clients(<a.c,%federated_broadcast(a.s)>))",
+    );
+    folder.ok(&["compile", "send.tff", "--to", "broadcast", "-o", "send"]);
+    let args = |file| ["run", file, "--json", "--arg", "[3, [0.5, 1.5]]"];
+    assert_eq!(folder.json(&args("send")), json!([[0.5, 3], [1.5, 3]]));
+    assert_eq!(folder.json(&args("send")), folder.json(&args("send.tff")));
+}
+
+/// The accuracy, loss and number of examples of every line that tells of a round or an evaluation.
+fn metrics(printed: &str) -> Vec<[f64; 3]> {
+    let value = |line: &str, name: &str| {
+        let pair = line.split(' ').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        pair.unwrap_or_else(|| panic!("no {name} in {line}")).parse().unwrap()
+    };
+    let lines = printed.lines().filter(|line| line.starts_with("round ") || line.starts_with("evaluation "));
+    lines.map(|line| ["accuracy", "loss", "num_examples"].map(|name| value(line, name))).collect()
+}
+
+#[test]
+fn federated_averaging_trains_from_what_the_frontend_wrote_and_from_forms() {
+    let (folder, digits) = (Folder::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/digits"));
+    for entry in std::fs::read_dir(&digits).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), folder.0.path().join(entry.file_name())).unwrap();
+    }
+    let config = folder.read("digits.toml").replace(".native.pb", ".pb");
+    folder.write("digits.toml", config.as_bytes());
+    let found = metrics(&folder.ok(&["simulate", "digits.toml"]));
+    let recorded: Json = serde_json::from_str(&folder.read("history.json")).unwrap();
+    let expected = recorded["rounds"].as_array().unwrap().iter().chain([&recorded["evaluation"]]);
+    let expected: Vec<_> =
+        expected.map(|it| ["accuracy", "loss", "num_examples"].map(|name| it[name].as_f64().unwrap())).collect();
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-4);
+        assert!(is_near, "expected {expected:?}, found {found:?}");
+    }
+
+    for to in ["map-reduce", "distribute-aggregate", "mergeable"] {
+        folder.ok(&["compile", "next.pb", "--to", to, "-o", to]);
+        assert!(config.contains("\"next.pb\""));
+        folder.write("form.toml", config.replace("\"next.pb\"", &format!("\"{to}\"")).as_bytes());
+        let of_form = metrics(&folder.ok(&["simulate", "form.toml", "--rounds", "2"]));
+        assert_eq!(of_form[..2], found[..2], "{to}");
+    }
+}
+
+#[test]
+fn secure_sums_are_kept_unless_asked_for() {
+    let (folder, _) = Folder::with_rounds();
+    folder.ok(&["compile", "secure_max.pb", "--to", "map-reduce", "-o", "form"]);
+    assert_eq!(folder.index("form")["work"], "(<int32,<>> -> <<>,<>,<int32>,<>>)");
+    let run = ["run", "form", "--arg", "[1, [2, 3]]", "--json"];
+    let refused = folder.fails(&run);
+    assert!(refused.contains("secure"), "{refused}");
+    insta::assert_snapshot!(folder.fails(&[&run[..], &["--sub-rounds", "2"]].concat()), @"1: error: form: expected --allow-insecure-secure-sum with --sub-rounds, as the form sums securely");
+    let insecure = [&run[..], &["--allow-insecure-secure-sum"]].concat();
+    assert_eq!(folder.json(&insecure), json!([1, 5]));
+    assert_eq!(folder.json(&[&insecure[..], &["--sub-rounds", "2"]].concat()), json!([1, 5]));
+}
+
+#[test]
+fn compiled_files_are_messages_or_text_and_say_what_was_done() {
+    let (folder, _) = Folder::with_rounds();
+    assert_eq!(folder.ok(&["compile", "bcast_mean.pb", "-o", "native.pb"]), "");
+    let print = |file| folder.ok(&["print", file, "--bodies", "labels"]);
+    let printed = folder.ok(&["compile", "bcast_mean.pb", "-o", "native.tff", "--print-after", "add_cache_ids"]);
+    assert_eq!(printed, format!("// after add_cache_ids\n{}", print("native.pb")));
+    assert_eq!(print("native.tff"), print("native.pb"));
+    folder.ok(&["compile", "bcast_mean.pb", "--to", "call-dominant", "-o", "again.tff"]);
+    assert!(print("again.tff").contains("federated_mean"));
+
+    let printed = folder.ok(&["compile", "bcast_mean.pb", "-o", "native.pb", "--print-after", "all"]);
+    let stats = folder.ok(&["compile", "bcast_mean.pb", "-o", "native.pb", "--stats"]);
+    let after: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("// after ")).collect();
+    let passes: Vec<_> = stats.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(passes, [&["pass"], &after[..], &["all"]].concat());
+    let stats = folder.ok(&["compile", "bcast_mean.pb", "--to", "map-reduce", "-o", "form", "--stats"]);
+    let parts: Vec<_> = stats.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!((parts.len(), parts[1], parts[10]), (12, "prepare", "update"));
+}
+
+#[test]
+fn passes_have_one_line_each() {
+    let passes = Folder::new().ok(&["passes"]);
+    assert_eq!(passes.lines().count(), tff_compiler::passes::ALL.len());
+    for (line, pass) in passes.lines().zip(tff_compiler::passes::ALL) {
+        let (name, description) = line.split_once(' ').unwrap();
+        assert_eq!((name, description.trim()), (pass.name(), pass.description()));
+    }
+}
+
+#[test]
+fn bad_inputs_are_one_line() {
+    let (folder, _) = Folder::with_rounds();
+    folder.write("uri.tff", b"(v:{int32}@CLIENTS -> %federated_sun:({int32}@CLIENTS -> int32@SERVER)(v))");
+    folder.write("free.tff", b"(v:int32 -> <v,w:int32>)");
+    let compile = |file: &str, to: &str| folder.fails(&["compile", file, "--to", to, "-o", "out.pb"]);
+    let errors = [
+        compile("missing.pb", "native"),
+        compile("uri.tff", "native"),
+        compile("uri.tff", "map-reduce"),
+        compile("free.tff", "call-dominant"),
+        compile("broadcast_after_aggregate.pb", "map-reduce"),
+        compile("broadcast_after_aggregate.pb", "distribute-aggregate"),
+        compile("broadcast_after_aggregate.pb", "mergeable"),
+        compile("sum_round.pb", "broadcast"),
+        compile("client_out.pb", "map-reduce"),
+        compile("one_arg.pb", "map-reduce"),
+        compile("secure_max.pb", "mergeable"),
+        folder.fails(&["compile", "sum_round.pb", "-o", "missing/out.pb"]),
+        folder.fails(&["compile", "sum_round.pb", "--to", "map-reduce", "-o", "sum_round.pb"]),
+        folder.fails(&["compile", "sum_round.pb", "--to", "map-reduce", "-o", "."]),
+        folder.fails(&["run", "sum_round.pb", "--arg", "[1, [2]]", "--sub-rounds", "2"]),
+    ];
+    insta::assert_snapshot!(errors.concat(), @r"
+    1: error: missing.pb: No such file or directory (os error 2)
+    1: error: uri.tff: reduce_intrinsics at .lambda.result.call.function: no intrinsic is named `federated_sun`; did you mean `federated_sum`?
+    1: error: uri.tff: map_reduce_form at .: expected a computation that takes two arguments, found {int32}@CLIENTS
+    1: error: free.tff: the computation is not valid: error[unbound-reference] at .lambda.result.struct.element[1]: nothing binds the name `w`
+    1: error: broadcast_after_aggregate.pb: map_reduce_form at .: broadcast dependent on aggregate
+    1: error: broadcast_after_aggregate.pb: distribute_aggregate_form at .: broadcast dependent on aggregate
+    1: error: broadcast_after_aggregate.pb: mergeable_comp_form at .: an intrinsic to split along dependent on another one
+    1: error: sum_round.pb: broadcast_form at .: expected a computation that takes two arguments, at the server and at clients, and returns a result at clients, found (<s=int32@SERVER,c={int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)
+    1: error: client_out.pb: map_reduce_form at .: expected values of the same placement to zip, found {int32}@CLIENTS
+    1: error: one_arg.pb: map_reduce_form at .: expected a computation that takes two arguments, found {int32}@CLIENTS
+    1: error: secure_max.pb: mergeable_comp_form at .: expected no aggregation in after_merge, found federated_secure_sum: (<{int32}@CLIENTS,int32> -> int32@SERVER)
+    1: error: missing/out.pb: expected a folder missing, found none
+    1: error: sum_round.pb: expected a folder that is new or empty
+    1: error: .: expected a folder that is new or empty
+    1: error: sum_round.pb: expected the folder of a form for --sub-rounds, found a computation
+    ");
+}
+
+/// `(x:int32 -> g(g(x)))`, serialized, with a graph `g` that was the identity before the change.
+fn twice(change: impl FnOnce(&mut TensorFlow)) -> Vec<u8> {
+    let int: Type = "int32".parse().unwrap();
+    let identity = generic::identity(&int).unwrap();
+    let Some(CompiledComputation::TensorFlow(graph)) = identity.as_compiled() else { panic!("{identity} is no graph") };
+    let mut graph = graph.as_ref().clone();
+    change(&mut graph);
+    let graph = CompiledComputation::TensorFlow(Arc::new(graph));
+    let graph = Comp::compiled(graph, identity.ty().clone()).unwrap();
+    let call = |argument| Comp::call(graph.clone(), Some(argument)).unwrap();
+    let result = call(call(Comp::reference("x", int.clone()).unwrap()));
+    Comp::lambda(Some(("x", int)), result).unwrap().to_proto().unwrap().encode_to_vec()
+}
+
+#[test]
+fn bad_graphs_are_refused_with_pass_and_path() {
+    let folder = Folder::new();
+    folder.write("good.pb", &twice(|_| {}));
+    folder.write("no_graph.pb", &twice(|graph| graph.graph.value = vec![255, 255].into()));
+    folder.write("no_node.pb", &twice(|graph| graph.result = TensorFlowBinding::Tensor("gone:0".into())));
+    folder.ok(&["compile", "good.pb", "-o", "out.pb"]);
+    let errors = ["no_graph.pb", "no_node.pb"].map(|file| folder.fails(&["compile", file, "-o", "out.pb"]));
+    insta::assert_snapshot!(errors.concat(), @r"
+    1: error: no_graph.pb: disable_call_rewriting at .lambda.result.call.function: the computation holds no graph: tensorflow.GraphDef is cut off at byte 2, inside a field: failed to decode Protobuf message: invalid varint
+    1: error: no_node.pb: compile_local_subcomputations at .lambda.result.block.local[0](_var1): `the binding of the result` refers to the node `gone`, which is not in the graph
+    ");
+}
+
+#[test]
+fn bad_forms_are_one_line() {
+    let (folder, _) = Folder::with_rounds();
+    let mut errors = Vec::new();
+    let mut check = |name: &str, change: &dyn Fn(&str)| {
+        folder.ok(&["compile", "sum_round.pb", "--to", "map-reduce", "-o", name]);
+        change(name);
+        errors.push(folder.fails(&["run", name, "--arg", "[1, [2, 3]]"]));
+    };
+    let index = |name: &str| format!("{name}/index.toml");
+    check("no_index", &|name| std::fs::remove_file(folder.0.path().join(index(name))).unwrap());
+    check("no_part", &|name| std::fs::remove_file(folder.0.path().join(name).join("zero.pb")).unwrap());
+    check("other_form", &|name| folder.replace(&index(name), "map-reduce", "reduce-map"));
+    check("mergeable", &|name| folder.replace(&index(name), "map-reduce", "mergeable"));
+    check("other_role", &|name| folder.replace(&index(name), "\"zero\"", "\"../zero\""));
+    check("other_type", &|name| folder.replace(&index(name), "-> <int32,int32>)\"", "-> <int32,bool>)\""));
+    check("whole_type", &|name| {
+        folder.replace(&index(name), "<int32@SERVER,int32@SERVER>", "<int32@SERVER,bool@SERVER>")
+    });
+    check("no_type", &|name| folder.replace(&index(name), "( -> <int32>)", "( -> "));
+    check("twice", &|name| {
+        let again = "\n[[parts]]\nrole = \"zero\"\ntype = \"( -> <int32>)\"\n";
+        folder.write(&index(name), (folder.read(&index(name)) + again).as_bytes());
+    });
+    check("not_binary", &|name| folder.write(&format!("{name}/zero.pb"), b"\xff\xff"));
+    check("other_part", &|name| {
+        std::fs::copy(folder.0.path().join(name).join("prepare.pb"), folder.0.path().join(name).join("zero.pb"))
+            .unwrap();
+    });
+    insta::assert_snapshot!(errors.concat(), @r#"
+    1: error: no_index/index.toml: No such file or directory (os error 2)
+    1: error: no_part/zero.pb: No such file or directory (os error 2)
+    1: error: other_form/index.toml:1: unknown variant `reduce-map`, expected one of `map-reduce`, `distribute-aggregate`, `mergeable`, `broadcast`
+    1: error: mergeable/index.toml: expected a part up_to_merge of the form mergeable, found none
+    1: error: other_role/index.toml: expected the role of a part, found "../zero"
+    1: error: other_type/update.pb: expected a computation of type (<int32,<<int32>,<>,<>,<>>> -> <int32,bool>), found (<int32,<<int32>,<>,<>,<>>> -> <int32,int32>)
+    1: error: whole_type/index.toml: type: not assignable: expected bool, found int32 at (result)[1]@
+    1: error: no_type/index.toml: the type of the part zero: 1:6: expected a type, found the end
+    1: error: twice/index.toml: expected one part zero, found several
+    1: error: not_binary/zero.pb: tensorflow_federated.v0.Computation is cut off at byte 2, inside a field: failed to decode Protobuf message: invalid varint
+    1: error: other_part/zero.pb: expected a computation of type ( -> <int32>), found (int32 -> <>)
+    "#);
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let folder = Folder::new();
+    let cases: [&[&str]; 5] = [
+        &["compile", "a.pb"],
+        &["compile", "a.pb", "-o", "out"],
+        &["compile", "a.pb", "-o", "out.pb", "--to", "xla"],
+        &["compile", "a.pb", "-o", "out.pb", "--print-after", "no_pass"],
+        &["run", "a", "--sub-rounds", "0"],
+    ];
+    for case in cases {
+        let error = folder.run(case).unwrap_err();
+        assert!(error.starts_with("2: "), "{case:?} {error}");
+    }
+}

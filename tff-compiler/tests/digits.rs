@@ -1,0 +1,54 @@
+//! Federated averaging as the frontend serializes it: every pipeline and form takes it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
+
+use prost::Message;
+use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
+use tff_compiler::{Compiled, Options, call_dominant, compile_to_native};
+use tff_ir::{Comp, CompiledComputation};
+use tff_proto::v0 as pb;
+
+fn read(name: &str) -> Comp {
+    let path = format!("{}/../examples/digits/{name}", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).unwrap();
+    Comp::from_proto(&pb::Computation::decode(bytes.as_slice()).unwrap()).unwrap()
+}
+
+/// The intrinsics and the number of graphs that are called.
+fn calls(comp: &Comp) -> String {
+    let (mut intrinsics, mut graphs) = (std::collections::BTreeMap::new(), 0);
+    for call in comp.preorder().filter_map(Comp::as_call) {
+        if let Some(intrinsic) = call.function.as_intrinsic() {
+            *intrinsics.entry(intrinsic.uri.to_string()).or_insert(0) += 1;
+        }
+        graphs += usize::from(matches!(call.function.as_compiled(), Some(CompiledComputation::TensorFlow(_))));
+    }
+    format!("{intrinsics:?}, {graphs} graphs")
+}
+
+#[test]
+fn native() {
+    let native = |name: &str| {
+        let comp = read(name);
+        let Compiled { comp: compiled, stats } = compile_to_native(&comp, &Options::default()).unwrap();
+        assert_eq!(compiled.ty(), comp.ty(), "{name}");
+        let changed: Vec<_> = stats.iter().filter(|it| it.changed).map(|it| it.pass).collect();
+        format!("{} by {}", calls(&compiled), changed.join(", "))
+    };
+    insta::assert_snapshot!(native("initialize.pb"), @r#"{"federated_eval_at_server": 2, "federated_value_at_server": 1, "federated_zip_at_server": 2}, 0 graphs by to_call_dominant, eliminate_common_subexpressions, add_cache_ids"#);
+    insta::assert_snapshot!(native("next.pb"), @r#"{"federated_aggregate": 3, "federated_apply": 15, "federated_broadcast": 1, "federated_map": 6, "federated_value_at_server": 1, "federated_zip_at_clients": 2, "federated_zip_at_server": 8}, 3 graphs by reduce_intrinsics, disable_call_rewriting, to_call_dominant, eliminate_common_subexpressions, add_cache_ids"#);
+    insta::assert_snapshot!(native("evaluate.pb"), @r#"{"federated_aggregate": 1, "federated_apply": 14, "federated_broadcast": 1, "federated_map": 1, "federated_value_at_server": 1, "federated_zip_at_clients": 1, "federated_zip_at_server": 8}, 1 graphs by reduce_intrinsics, share_equal_bodies, disable_call_rewriting, to_call_dominant, remove_unused_block_locals, eliminate_common_subexpressions, add_cache_ids"#);
+}
+
+#[test]
+fn forms() {
+    let comp = read("next.pb");
+    let map_reduce = MapReduceForm::from_comp(&comp, &Options::default()).unwrap();
+    let distribute = DistributeAggregateForm::from_comp(&comp, &Options::default()).unwrap();
+    let mergeable = MergeableCompForm::from_comp(&comp, &Options::default()).unwrap();
+    let wholes = [map_reduce.to_comp().unwrap(), distribute.to_comp().unwrap(), mergeable.to_comp().unwrap()];
+    for whole in wholes {
+        assert!(comp.ty().is_assignable_from(whole.ty()), "{}\n{}", comp.ty(), whole.ty());
+        let compiled = call_dominant(&whole, &Options::default()).unwrap().comp;
+        assert_eq!(compiled.to_string().matches("federated_broadcast").count(), 1);
+    }
+}
