@@ -165,7 +165,7 @@ fn every_command_reads_text() {
 fn what_the_text_leaves_out_can_be_told() {
     let folder = Folder::with(&[("loose.tff", "x -> f(x[0])")]);
     insta::assert_snapshot!(folder.run(&["check", "loose.tff"]), @r"
-    error[malformed]: the type of the parameter `x` does not follow; write it: `(x:int32 -> x)`
+    error[missing-type]: the type of the parameter `x` does not follow; write it: `(x:int32 -> x)`
      --> loose.tff:1:1
       |
     1 | x -> f(x[0])
@@ -266,7 +266,7 @@ fn check_shows_what_cannot_be_read() {
     exit code 1
     "#);
     insta::assert_snapshot!(folder.run_with(&["check", "-"], "(x:int32 -> x(x))"), @r"
-    error[malformed]: expected a function to call, found a value of type int32
+    error[ill-typed-call]: expected a function to call, found a value of type int32
      --> stdin:1:13
       |
     1 | (x:int32 -> x(x))
