@@ -40,7 +40,7 @@ fn said(outcome: Result<pb::Value, Status>) -> (Code, String) {
 
 async fn still_works(peer: &mut Peer) {
     let value = peer.value(int(3)).await.unwrap();
-    assert_eq!(peer.compute(&value).await.unwrap(), int(3));
+    assert_eq!(peer.compute(&value).await.unwrap().value, int(3).value);
 }
 
 fn array(dtype: i32, dim: &[i64], elements: usize) -> pb::Array {
