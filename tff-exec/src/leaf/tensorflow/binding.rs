@@ -82,7 +82,7 @@ impl Slot {
         match (self, value) {
             (Self::Tensor(ty, _), Value::Tensor(tensor)) => {
                 check_tensor(ty, tensor.array())?;
-                natives.push(tensor.native(Native::from_array)?);
+                natives.push(tensor.native(|_| true, Native::from_array)?);
             }
             (Self::Sequence(element, _), Value::Sequence(sequence)) => {
                 check_element(element, sequence.element_type())?;
