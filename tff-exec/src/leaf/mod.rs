@@ -2,6 +2,7 @@
 
 mod recent;
 pub mod tensorflow;
+pub mod xla;
 
 use crate::{ExecError, Value};
 use std::fmt;
