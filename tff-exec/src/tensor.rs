@@ -107,3 +107,64 @@ impl fmt::Debug for Tensor {
         self.0.array.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tensor;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tff_ir::{Array, Scalar};
+
+    /// The native tensor of one of the libraries that share a type.
+    struct Native {
+        library: u8,
+        alive: Arc<AtomicUsize>,
+    }
+
+    impl Native {
+        fn new(library: u8, alive: &Arc<AtomicUsize>) -> Self {
+            alive.fetch_add(1, Ordering::Relaxed);
+            Self { library, alive: alive.clone() }
+        }
+    }
+
+    impl Drop for Native {
+        fn drop(&mut self) {
+            self.alive.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn native(tensor: &Tensor, library: u8, alive: &Arc<AtomicUsize>) -> Arc<Native> {
+        let made: Result<_, Infallible> =
+            tensor.native(|it: &Native| it.library == library, |_| Ok(Native::new(library, alive)));
+        made.unwrap()
+    }
+
+    #[test]
+    fn each_library_makes_one_that_ends_with_the_tensor() {
+        let alive = Arc::default();
+        let tensor = Tensor::with_native(Array::from_scalar(Scalar::Int32(1)), Arc::new("another type"));
+        let made: Vec<_> = (0..6).map(|index| native(&tensor.clone(), index % 3, &alive)).collect();
+        assert_eq!(made.iter().map(|it| it.library).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(alive.load(Ordering::Relaxed), 3);
+        drop(made);
+        assert_eq!(alive.load(Ordering::Relaxed), 3);
+        drop(tensor);
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn threads_that_race_agree() {
+        let alive = Arc::default();
+        let tensor = Tensor::new(Array::from_scalar(Scalar::Int32(1)));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (tensor, alive) = (&tensor, &alive);
+                scope.spawn(move || native(tensor, thread % 2, alive));
+            }
+        });
+        assert_eq!(alive.load(Ordering::Relaxed), 2);
+        assert!(Arc::ptr_eq(&native(&tensor, 1, &alive), &native(&tensor, 1, &alive)));
+    }
+}

@@ -6,7 +6,8 @@ use prost::Message;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use tff_exec::{Executor, Value, Xla};
+use tff_exec::leaf::Prepared;
+use tff_exec::{ExecError, Executor, Value, Xla};
 use tff_ir::{Array, Comp, CompiledComputation, Scalar};
 use tff_proto::v0 as pb;
 use tff_types::{DType, FunctionType, Type, TypeKind};
@@ -40,6 +41,10 @@ pub(crate) fn computation(name: &str) -> Comp {
 pub(crate) fn xla(comp: &Comp) -> (Arc<tff_ir::Xla>, FunctionType) {
     let Some(CompiledComputation::Xla(xla)) = comp.as_compiled() else { panic!("no XLA: {comp}") };
     (xla.clone(), comp.ty().as_function().unwrap().clone())
+}
+
+pub(crate) fn prepare(comp: tff_ir::Xla, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
+    leaf().prepare(&Arc::new(comp), ty)
 }
 
 /// The argument and the result that the reference recorded for a computation.
@@ -98,6 +103,10 @@ pub(crate) fn assert_close(name: &str, found: &Value, expected: &Value) {
             assert!(close, "{name}: {a:?} is not {b:?}");
         }
     }
+}
+
+pub(crate) fn int(value: i32) -> Value {
+    Value::scalar(Scalar::Int32(value))
 }
 
 pub(crate) fn floats(dims: &[u64], values: &[f32]) -> Value {

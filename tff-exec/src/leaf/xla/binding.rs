@@ -17,6 +17,15 @@ pub(super) enum Slot {
     Struct(Vec<(String, Slot)>),
 }
 
+/// One side of a module's signature, while a type is bound to it.
+struct Side<'a> {
+    /// What errors call it: `parameter` or `result`.
+    name: &'static str,
+    shapes: &'a [ArrayShape],
+    /// How many parts of the type are bound to each.
+    n_parts: Vec<usize>,
+}
+
 impl Slot {
     /// Binds the type of the parameter: every parameter of the module is one of its tensors.
     ///
@@ -27,18 +36,12 @@ impl Slot {
         ty: &Type,
         parameters: &[ArrayShape],
     ) -> Result<Self, ExecError> {
-        let mut bound = vec![false; parameters.len()];
-        let slot = Self::bind(binding, ty, "parameter", parameters, &mut |index| {
-            let is_bound = bound.get_mut(index).is_some_and(|bound| std::mem::replace(bound, true));
-            if is_bound {
-                Err(prepare_error(format!("parameter {index} of the module is bound twice")))
-            } else {
-                Ok(())
-            }
-        })?;
-        match bound.iter().position(|bound| !bound) {
-            Some(index) => {
-                Err(prepare_error(format!("no part is bound to parameter {index} of the module")).at("parameter"))
+        let mut side = Side { name: "parameter", shapes: parameters, n_parts: vec![0; parameters.len()] };
+        let slot = Self::bind(binding, ty, side.name, &mut side)?;
+        match side.n_parts.iter().enumerate().find(|&(_, &n_parts)| n_parts != 1) {
+            Some((index, n_parts)) => {
+                let reason = format!("{n_parts} parts are bound to parameter {index} of the module, not one");
+                Err(prepare_error(reason).at("parameter"))
             }
             None => Ok(slot),
         }
@@ -49,21 +52,15 @@ impl Slot {
     /// # Errors
     /// [`ExecError::Prepare`], with the place, where type, binding and signature contradict.
     pub(super) fn bind_result(binding: &XlaBinding, ty: &Type, results: &[ArrayShape]) -> Result<Self, ExecError> {
-        Self::bind(binding, ty, "result", results, &mut |_| Ok(()))
+        let mut side = Side { name: "result", shapes: results, n_parts: vec![0; results.len()] };
+        Self::bind(binding, ty, side.name, &mut side)
     }
 
-    /// `place` is what errors call the whole.
-    fn bind(
-        binding: &XlaBinding,
-        ty: &Type,
-        place: &str,
-        shapes: &[ArrayShape],
-        take: &mut impl FnMut(usize) -> Result<(), ExecError>,
-    ) -> Result<Self, ExecError> {
+    /// `place` is what errors call this part of the side.
+    fn bind(binding: &XlaBinding, ty: &Type, place: &str, side: &mut Side<'_>) -> Result<Self, ExecError> {
         match (binding, ty.kind()) {
             (XlaBinding::Tensor(index), TypeKind::Tensor(tensor)) => {
-                let position = find(*index, tensor, ty, shapes).map_err(|reason| prepare_error(reason).at(place))?;
-                take(position).map_err(|error| error.at(place))?;
+                let position = side.bind(*index, tensor, ty).map_err(|reason| prepare_error(reason).at(place))?;
                 Ok(Self::Tensor(tensor.clone(), position))
             }
             (XlaBinding::Struct(bindings), TypeKind::Struct(structure)) => {
@@ -72,16 +69,14 @@ impl Slot {
                     return Err(prepare_error(reason).at(place));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
-                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), shapes, take)?;
+                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), side)?;
                     Ok((step, slot))
                 });
                 Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
             }
-            (XlaBinding::Tensor(_), _) => {
-                Err(prepare_error(format!("a binding of a tensor for the type {ty}")).at(place))
-            }
-            (XlaBinding::Struct(_), _) => {
-                Err(prepare_error(format!("a binding of a struct for the type {ty}")).at(place))
+            (binding, _) => {
+                let kind = if matches!(binding, XlaBinding::Tensor(_)) { "tensor" } else { "struct" };
+                Err(prepare_error(format!("a binding of a {kind} for the type {ty}")).at(place))
             }
         }
     }
@@ -131,20 +126,24 @@ impl Slot {
     }
 }
 
-/// The position that a tensor is bound to, where the module has an array of its type.
-fn find(index: i32, tensor: &TensorType, ty: &Type, shapes: &[ArrayShape]) -> Result<usize, String> {
-    if tensor.dtype.size().is_none() {
-        return Err(format!("XLA has no strings, so {ty} cannot be bound"));
+impl Side<'_> {
+    /// Binds a tensor to the array at an index, which must be of its type.
+    fn bind(&mut self, index: i32, tensor: &TensorType, ty: &Type) -> Result<usize, String> {
+        if tensor.dtype.size().is_none() {
+            return Err(format!("XLA has no strings, so {ty} cannot be bound"));
+        }
+        if !tensor.shape.is_fully_defined() {
+            return Err(format!("XLA needs the size of every dimension, so {ty} cannot be bound"));
+        }
+        let (name, n_arrays) = (self.name, self.shapes.len());
+        let position = usize::try_from(index).unwrap_or(usize::MAX);
+        let (Some(shape), Some(n_parts)) = (self.shapes.get(position), self.n_parts.get_mut(position)) else {
+            return Err(format!("{name} {index} of the module is out of range: it has {n_arrays}"));
+        };
+        if shape.dtype != tensor.dtype || !tensor.shape.admits(&shape.dims) {
+            return Err(format!("{name} {index} of the module is {shape}, not {ty}"));
+        }
+        *n_parts += 1;
+        Ok(position)
     }
-    if !tensor.shape.is_fully_defined() {
-        return Err(format!("XLA needs the size of every dimension, so {ty} cannot be bound"));
-    }
-    let found = usize::try_from(index).ok().and_then(|position| Some((position, shapes.get(position)?)));
-    let Some((position, shape)) = found else {
-        return Err(format!("the index {index} is out of range: the module has {}", shapes.len()));
-    };
-    if shape.dtype != tensor.dtype || !tensor.shape.admits(&shape.dims) {
-        return Err(format!("{index} of the module is {shape}, not {ty}"));
-    }
-    Ok(position)
 }

@@ -34,14 +34,15 @@ impl<R: Runtime> Callable<R> {
         open: impl FnOnce() -> Result<&'static R, ExecError>,
     ) -> Result<Self, ExecError> {
         let signature = Signature::read(&comp.hlo_module)?;
-        let name = format!("module `{}`", signature.name);
+        let place = signature.place.as_str();
         let bind = || {
             let parameters = &signature.parameters;
             let parameter = match (&comp.parameter, &ty.parameter) {
                 (Some(binding), Some(ty)) => Some((ty.clone(), Slot::bind_parameter(binding, ty, parameters)?)),
                 (None, None) if parameters.is_empty() => None,
                 (None, None) => {
-                    let reason = format!("the module takes {}, and the type has no parameter", parameters.len());
+                    let reason =
+                        format!("the module takes {} arguments, and the type has no parameter", parameters.len());
                     return Err(prepare_error(reason));
                 }
                 (Some(_), None) => return Err(prepare_error("a binding of a parameter for a type without one")),
@@ -49,10 +50,10 @@ impl<R: Runtime> Callable<R> {
             };
             Ok((parameter, Slot::bind_result(&comp.result, &ty.result, &signature.results)?))
         };
-        let (parameter, result) = bind().map_err(|error: ExecError| error.at(name.as_str()))?;
+        let (parameter, result) = bind().map_err(|error: ExecError| error.at(place))?;
         let runtime = open()?;
         let executable = runtime.compile(&comp.hlo_module.value, &signature);
-        let executable = executable.map_err(|error| prepare_error(one_line(&error.to_string())).at(name.as_str()))?;
+        let executable = executable.map_err(|error| prepare_error(one_line(&error.to_string())).at(place))?;
         Ok(Self { runtime, executable, signature, parameter, result })
     }
 
@@ -78,7 +79,7 @@ impl<R: Runtime> Callable<R> {
     }
 
     fn failed(&self, failure: &Failure) -> ExecError {
-        run_error(one_line(&failure.to_string())).at(format!("module `{}`", self.signature.name))
+        run_error(one_line(&failure.to_string())).at(self.signature.place.as_str())
     }
 }
 
@@ -108,7 +109,7 @@ impl<R: Runtime> fmt::Debug for Callable<R> {
         f.debug_struct("Callable")
             .field("leaf", &LEAF)
             .field("runtime", &self.runtime)
-            .field("module", &self.signature.name)
+            .field("module", &self.signature.place)
             .field("parameters", &self.signature.parameters.len())
             .field("results", &self.signature.results.len())
             .finish_non_exhaustive()

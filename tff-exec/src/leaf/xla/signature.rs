@@ -5,14 +5,17 @@ use crate::ExecError;
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::google::protobuf::Any;
-use tff_proto::xla::{HloModuleProto, PrimitiveType, ShapeProto};
+use tff_proto::xla::{HloModuleProto, PrimitiveType, ProgramShapeProto, ShapeProto};
 use tff_types::{DType, Shape, Type};
+
+/// The most characters of a module's name that errors repeat.
+const MAX_NAME: usize = 100;
 
 /// The arrays that a module takes and gives, without nesting.
 #[derive(Debug)]
 pub(super) struct Signature {
-    /// The module's name, for errors.
-    pub(super) name: String,
+    /// What errors call the module.
+    pub(super) place: String,
     pub(super) parameters: Vec<ArrayShape>,
     pub(super) results: Vec<ArrayShape>,
     /// Whether the module takes one tuple of its parameters instead of each by itself.
@@ -38,28 +41,28 @@ impl Signature {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             prepare_error(format!("{error}{cause}"))
         })?;
-        let name = proto.name.chars().take(100).collect();
-        let Some(shape) = proto.host_program_shape else {
-            return Err(prepare_error("the module does not say what it takes and gives"));
-        };
-        // A module may take one tuple of all its parameters.
+        let place = format!("module `{}`", proto.name.escape_debug().take(MAX_NAME).collect::<String>());
+        let shape = proto.host_program_shape.unwrap_or_default();
+        Self::of(place.clone(), &shape).map_err(|reason| prepare_error(reason).at(place))
+    }
+
+    fn of(place: String, shape: &ProgramShapeProto) -> Result<Self, String> {
         let (parameters, is_tupled) = match shape.parameters.as_slice() {
             [tuple] if is_tuple(tuple) => (tuple.tuple_shapes.as_slice(), true),
             parameters => (parameters, false),
         };
         let results = match &shape.result {
-            None => return Err(prepare_error("the module does not say what it gives")),
+            None => return Err("the module does not say what it gives".to_owned()),
             Some(tuple) if is_tuple(tuple) => tuple.tuple_shapes.as_slice(),
             Some(result) => std::slice::from_ref(result),
         };
-        let read = |what, shapes: &[ShapeProto]| {
+        let read = |side, shapes: &[ShapeProto]| -> Result<Vec<ArrayShape>, String> {
             let shapes = shapes.iter().enumerate().map(|(index, shape)| {
-                ArrayShape::read(shape)
-                    .map_err(|reason| prepare_error(format!("{what} {index} of the module {reason}")))
+                ArrayShape::read(shape).map_err(|reason| format!("{side} {index} of the module {reason}"))
             });
-            shapes.collect::<Result<Vec<_>, _>>()
+            shapes.collect()
         };
-        Ok(Self { name, parameters: read("parameter", parameters)?, results: read("result", results)?, is_tupled })
+        Ok(Self { place, parameters: read("parameter", parameters)?, results: read("result", results)?, is_tupled })
     }
 }
 
