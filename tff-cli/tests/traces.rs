@@ -368,6 +368,7 @@ async fn answers_are_the_recorded_ones() -> Result<(), Box<dyn Error>> {
 #[tokio::test]
 async fn what_the_recorded_worker_could_not_answer_has_the_right_value() -> Result<(), Box<dyn Error>> {
     insta::assert_snapshot!(replay("beyond", true).await?.join("\n"), @r#"
+    jax_xla #6 Compute: {"dims":[],"dtype":"int32","elements":[5]}
     raw_values #44 Compute: {"dims":[2],"dtype":"bool","elements":[true,false]}
     raw_values #66 Compute: {"dims":[2,1],"dtype":"int32","elements":[-5,7]}
     raw_values #106 Compute: {"dims":[2],"dtype":"float16","elements":[1.0,"inf"]}
