@@ -33,6 +33,18 @@ impl Tensor {
         &self.0.array
     }
 
+    /// Lets `write` change the bytes of the elements, if nobody else holds this tensor or its
+    /// bytes; says whether it was called.
+    pub(crate) fn write_if_unique(&mut self, write: impl FnOnce(&mut [u8])) -> bool {
+        let Some(inner) = Arc::get_mut(&mut self.0) else { return false };
+        let Inner { array, native } = inner;
+        array.write_if_unique(|bytes| {
+            // What a library holds is the old content.
+            native.take();
+            write(bytes);
+        })
+    }
+
     /// The native tensor of type `T`, made by `make` unless it is remembered. The first that is
     /// made stays with the tensor; where two libraries meet, the second makes its own each time.
     pub(crate) fn native<T, E>(&self, make: impl FnOnce(&Array) -> Result<T, E>) -> Result<Arc<T>, E>

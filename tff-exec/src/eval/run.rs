@@ -214,7 +214,7 @@ impl<'a> Context<'a> {
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
                 inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
             }
-            Kind::Compiled(compiled) => compiled.prepared(self.runtime)?.call(argument.as_ref()),
+            Kind::Compiled(compiled) => compiled.prepared(self.runtime)?.consume(argument),
             Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }

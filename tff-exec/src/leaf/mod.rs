@@ -1,5 +1,6 @@
 //! Leaves: what runs a compiled computation, prepared once and called many times.
 
+mod kernels;
 pub mod tensorflow;
 
 use crate::{ExecError, Value};
@@ -15,4 +16,13 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// # Errors
     /// An [`ExecError`] for an argument that is not of the parameter's type, or a run that fails.
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError>;
+
+    /// The same with an argument that the caller gives away: what nobody else holds of it may be
+    /// overwritten by the result.
+    ///
+    /// # Errors
+    /// As for [`Prepared::call`].
+    fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
+        self.call(argument.as_ref())
+    }
 }

@@ -4,7 +4,7 @@ use crate::ExecError;
 use tensorflow::Status;
 
 /// The leaf's name in errors.
-pub(super) const LEAF: &str = "TensorFlow";
+pub(in crate::leaf) const LEAF: &str = "TensorFlow";
 
 /// The most characters of a message that are kept.
 const MAX_LEN: usize = 1000;
@@ -13,7 +13,7 @@ pub(super) fn prepare_error(reason: impl Into<String>) -> ExecError {
     ExecError::Prepare { leaf: LEAF, reason: reason.into() }
 }
 
-pub(super) fn run_error(reason: impl Into<String>) -> ExecError {
+pub(in crate::leaf) fn run_error(reason: impl Into<String>) -> ExecError {
     ExecError::Run { leaf: LEAF, reason: reason.into() }
 }
 
