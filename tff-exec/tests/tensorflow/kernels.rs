@@ -2,12 +2,17 @@
 
 use crate::support::*;
 use bytes::Bytes;
+use prost::Message;
 use std::sync::{Arc, LazyLock};
 use tff_exec::leaf::Prepared;
 use tff_exec::leaf::tensorflow::Options;
 use tff_exec::{ExecError, TensorFlow, Value};
 use tff_ir::{Array, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
+use tff_proto::tensorflow::tensor_shape_proto::Dim;
+use tff_proto::tensorflow::{
+    AttrValue, FunctionDef, FunctionDefLibrary, GraphDef, NodeDef, OpDef, TensorProto, TensorShapeProto, VersionDef,
+};
 use tff_types::{DType, FunctionType, Shape, Type};
 
 /// The same computation, run by kernels if they know it.
@@ -228,4 +233,352 @@ fn conversions_are_those_of_tensorflow() {
     }
     // Between integers, from truth values and integers to floats, between floats; all to themselves.
     assert_eq!(taken, 8 * 8 + 8 + 9 * 4 + 4 * 4 + 1 + 2);
+}
+
+/// A graph of known ops on tensors `p0`, `p1`, … and what is bound to it.
+struct RandomGraph {
+    nodes: Vec<NodeDef>,
+    /// The tensors so far: name, dtype and dimensions.
+    tensors: Vec<(String, DType, Vec<u64>)>,
+}
+
+impl RandomGraph {
+    const DTYPES: [DType; 7] =
+        [DType::Float32, DType::Float64, DType::Float16, DType::BFloat16, DType::Int32, DType::Int64, DType::UInt8];
+
+    fn push(&mut self, op: &str, inputs: &[&str], attrs: &[(&str, Attr)], dtype: DType, dims: &[u64]) {
+        // Every other input is written with the number of the output.
+        let inputs: Vec<String> = inputs
+            .iter()
+            .enumerate()
+            .map(|(index, input)| if index % 2 == 0 { format!("{input}:0") } else { (*input).to_owned() })
+            .collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let name = format!("scope/n{}", self.nodes.len());
+        self.nodes.push(node(&name, op, &inputs, attrs));
+        self.tensors.push((name, dtype, dims.to_vec()));
+    }
+
+    fn any(&self, random: &mut Random) -> (String, DType, Vec<u64>) {
+        self.tensors[random.below(self.tensors.len())].clone()
+    }
+
+    /// Adds an op on tensors that are there.
+    fn grow(&mut self, random: &mut Random) {
+        let (left, dtype, dims) = self.any(random);
+        let ty = Attr::Type(dtype.number());
+        match random.below(6) {
+            0 => self.push("Identity", &[&left], &[("T", ty)], dtype, &dims),
+            1 => {
+                let to = Self::DTYPES[random.below(4)];
+                let attrs = [("SrcT", ty), ("DstT", Attr::Type(to.number())), ("Truncate", Attr::B(false))];
+                self.push("Cast", &[&left], &attrs, to, &dims);
+            }
+            2 => {
+                let mut wide = vec![2; random.below(2)];
+                wide.extend(dims.iter().map(|&dim| if dim == 1 { 3 } else { dim }));
+                let shape = format!("shape{}", self.nodes.len());
+                let content: Vec<u8> = wide.iter().flat_map(|dim| dim.to_le_bytes()).collect();
+                self.nodes.push(constant(&shape, tensor_proto(DType::Int64, &[wide.len() as u64], content)));
+                let attrs = [("T", ty), ("Tidx", Attr::Type(INT64))];
+                self.push("BroadcastTo", &[&left, &shape], &attrs, dtype, &wide);
+            }
+            _ => {
+                let others = self.tensors.iter().filter(|(_, other, shape)| {
+                    *other == dtype && (*shape == dims || shape.is_empty() || dims.is_empty())
+                });
+                let others: Vec<_> = others.cloned().collect();
+                let (right, _, shape) = &others[random.below(others.len())];
+                let ops =
+                    if dtype.is_floating() { &BINARY[1..] } else { &["AddV2", "Sub", "Mul", "Minimum", "Maximum"] };
+                let op = ops[random.below(ops.len())];
+                let result = if dims.is_empty() { shape } else { &dims };
+                self.push(op, &[&left, right], &[("T", ty)], dtype, result);
+            }
+        }
+    }
+}
+
+fn tensor_proto(dtype: DType, dims: &[u64], content: Vec<u8>) -> TensorProto {
+    let dim = dims.iter().map(|&dim| Dim { size: dim.try_into().unwrap(), name: String::new() }).collect();
+    TensorProto {
+        dtype: dtype.number(),
+        tensor_shape: Some(TensorShapeProto { dim, unknown_rank: false }),
+        tensor_content: content.into(),
+        ..TensorProto::default()
+    }
+}
+
+/// Elements without NaNs, most of them neither small nor large.
+fn plain_elements(dtype: DType, dims: &[u64], random: &mut Random) -> Vec<u128> {
+    let special: Vec<u128> = special(dtype).into_iter().filter(|&bits| !is_nan(dtype, bits)).collect();
+    let count = dims.iter().product::<u64>();
+    (0..count).map(|_| special[random.below(special.len())]).collect()
+}
+
+#[test]
+fn random_graphs_give_what_tensorflow_gives() {
+    let mut random = Random(0xdead_beef_0001_0203);
+    let mut ran = 0;
+    for case in 0..150 {
+        let mut made = RandomGraph { nodes: Vec::new(), tensors: Vec::new() };
+        let (mut names, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..1 + random.below(4) {
+            let dtype = RandomGraph::DTYPES[random.below(7)];
+            let dims = [&[][..], &[1], &[5], &[2, 3], &[17]][random.below(5)];
+            let name = format!("p{index}");
+            made.nodes.push(placeholder(&name, dtype.number()));
+            made.tensors.push((name.clone(), dtype, dims.to_vec()));
+            names.push(tensor(&name));
+            // The type leaves some sizes open.
+            let open = random.below(3) == 0;
+            let shape = Shape::new(dims.iter().map(|&dim| if open { None } else { Some(dim) }));
+            types.push(Type::tensor(dtype, shape));
+            values.push(bits(dtype, dims, &plain_elements(dtype, dims, &mut random)));
+        }
+        let dtype = RandomGraph::DTYPES[random.below(7)];
+        let content = bits(dtype, &[5], &plain_elements(dtype, &[5], &mut random));
+        let content = array(&content).as_dense().unwrap().to_vec();
+        made.nodes.push(constant("c", tensor_proto(dtype, &[5], content)));
+        made.tensors.push(("c".to_owned(), dtype, vec![5]));
+        for _ in 0..1 + random.below(8) {
+            made.grow(&mut random);
+        }
+        let results: Vec<_> = (0..1 + random.below(3)).map(|_| made.any(&mut random)).collect();
+        let result = TensorFlowBinding::Struct(results.iter().map(|(name, ..)| tensor(name)).collect());
+        let result_ty = Type::tuple(results.iter().map(|(_, dtype, _)| any(*dtype))).unwrap();
+        // In any order.
+        for index in (1..made.nodes.len()).rev() {
+            made.nodes.swap(index, random.below(index + 1));
+        }
+        let comp = Arc::new(comp(&graph(made.nodes), Some(TensorFlowBinding::Struct(names)), result));
+        let ty = function(Some(Type::tuple(types).unwrap()), result_ty);
+        let ours = prepare_kernels(&comp, &ty).unwrap();
+        if !is_taken(&ours) {
+            continue;
+        }
+        ran += 1;
+        let theirs = leaf().prepare(&comp, &ty).unwrap();
+        // Of two NaNs that a step makes of these, both are the same.
+        let argument = || Value::structure(values.clone());
+        let expected: Vec<_> = elements(&theirs.call(Some(&argument())).unwrap()).iter().map(hex).collect();
+        let check = |result: Value| {
+            let result: Vec<_> = elements(&result).iter().map(hex).collect();
+            assert_eq!(result, expected, "case {case}: {comp:?}");
+        };
+        let before: Vec<_> = values.iter().map(hex).collect();
+        check(ours.call(Some(&argument())).unwrap());
+        check(ours.consume(Some(argument())).unwrap());
+        // What somebody else holds is as it was; what nobody else holds may be overwritten.
+        assert_eq!(values.iter().map(hex).collect::<Vec<_>>(), before, "case {case}");
+        let copies = values.iter().map(|value| {
+            let array = array(value);
+            let bytes = Bytes::from(array.as_dense().unwrap().to_vec());
+            Value::array(Array::dense(array.dtype(), array.dims(), bytes).unwrap())
+        });
+        check(ours.consume(Some(Value::structure(copies.collect::<Vec<_>>()))).unwrap());
+    }
+    assert!(ran > 100, "{ran}");
+}
+
+/// `y = x + x` on a vector of floats, which is taken, before it is changed.
+fn doubled() -> (tff_ir::TensorFlow, FunctionType) {
+    let nodes = vec![
+        placeholder("x", FLOAT),
+        float_const("c", 1.0),
+        node("y", "AddV2", &["x", "x"], &[("T", Attr::Type(FLOAT))]),
+    ];
+    let vector = ty(DType::Float32, &[Some(2)]);
+    (comp(&graph(nodes), Some(tensor("x")), tensor("y")), function(Some(vector.clone()), vector))
+}
+
+#[track_caller]
+fn is_left_to_tensorflow(comp: tff_ir::TensorFlow, ty: &FunctionType) {
+    // What TensorFlow refuses it refuses here, too.
+    let comp = Arc::new(comp);
+    match (prepare_kernels(&comp, ty), leaf().prepare(&comp, ty)) {
+        (Ok(ours), Ok(_)) => assert!(!is_taken(&ours)),
+        (Err(ours), Err(theirs)) => assert_eq!(ours.to_string(), theirs.to_string()),
+        (ours, theirs) => panic!("{ours:?} {theirs:?}"),
+    }
+}
+
+#[test]
+fn graphs_with_anything_unknown_are_left_to_tensorflow() {
+    let change = |change: &dyn Fn(&mut GraphDef)| {
+        let (mut comp, ty) = doubled();
+        let mut graph = GraphDef::decode(comp.graph.value.clone()).unwrap();
+        change(&mut graph);
+        comp.graph.value = graph.encode_to_vec().into();
+        (comp, ty)
+    };
+    let check = |f: &dyn Fn(&mut GraphDef)| {
+        let (comp, ty) = change(f);
+        is_left_to_tensorflow(comp, &ty);
+    };
+    let (comp, ty) = change(&|_| {});
+    assert!(is_taken(&prepare_kernels(&Arc::new(comp), &ty).unwrap()));
+    // Versions.
+    check(&|graph| graph.versions = None);
+    check(&|graph| graph.versions = Some(VersionDef { producer: 5, ..VersionDef::default() }));
+    check(&|graph| {
+        graph.versions = Some(VersionDef { producer: 999_999, min_consumer: 999_999, ..VersionDef::default() });
+    });
+    // Names.
+    check(&|graph| graph.node[1].name = "x".into());
+    check(&|graph| graph.node[1].name = "_c".into());
+    check(&|graph| graph.node[1].name = String::new());
+    // Inputs.
+    check(&|graph| graph.node[2].input = vec!["x".into()]);
+    check(&|graph| graph.node[2].input = vec!["x".into(), "z".into()]);
+    check(&|graph| graph.node[2].input = vec!["x".into(), "x:1".into()]);
+    check(&|graph| graph.node[2].input = vec!["x".into(), "y".into()]);
+    check(&|graph| graph.node[2].input = vec!["x".into(), "x".into(), "^c".into()]);
+    check(&|graph| graph.node[2].input = vec!["x".into(), "x".into(), "c".into()]);
+    // Attributes.
+    check(&|graph| graph.node[2].attr.clear());
+    check(&|graph| graph.node[2] = node("y", "AddV2", &["x", "x"], &[("T", Attr::Type(INT32))]));
+    check(&|graph| {
+        graph.node[2] = node("y", "AddV2", &["x", "x"], &[("T", Attr::Type(FLOAT)), ("_more", Attr::B(true))]);
+    });
+    check(&|graph| graph.node[0] = placeholder("x", INT32));
+    check(&|graph| {
+        let shape = TensorShapeProto { dim: vec![Dim { size: 3, name: String::new() }], unknown_rank: false };
+        graph.node[0].attr.insert("shape".into(), AttrValue { value: Some(Attr::Shape(shape)) });
+    });
+    check(&|graph| graph.node[2].device = "/device:CPU:0".into());
+    // Ops, also where the result does not need them.
+    check(&|graph| graph.node[2].op = "SquaredDifference".into());
+    check(&|graph| graph.node.push(node("z", "NoSuchOp", &[], &[])));
+    check(&|graph| graph.node.push(node("z", "Sqrt", &["x"], &[("T", Attr::Type(FLOAT))])));
+    check(&|graph| graph.node.push(node("z", "Mul", &["x", "w"], &[("T", Attr::Type(FLOAT))])));
+    // A placeholder that nothing feeds.
+    check(&|graph| {
+        graph.node.push(placeholder("z", FLOAT));
+        graph.node[2].input = vec!["x".into(), "z".into()];
+    });
+    // A tensor that is fed although it is computed.
+    check(&|graph| graph.node[0] = node("x", "Identity", &["c"], &[("T", Attr::Type(FLOAT))]));
+    // Functions.
+    check(&|graph| {
+        let signature = OpDef { name: "f".into(), ..OpDef::default() };
+        let function = FunctionDef { signature: Some(signature), ..FunctionDef::default() };
+        graph.library = Some(FunctionDefLibrary { function: vec![function], ..FunctionDefLibrary::default() });
+    });
+}
+
+#[test]
+fn computations_with_anything_unknown_are_left_to_tensorflow() {
+    let check = |change: &dyn Fn(&mut tff_ir::TensorFlow, &mut FunctionType)| {
+        let (mut comp, mut ty) = doubled();
+        change(&mut comp, &mut ty);
+        is_left_to_tensorflow(comp, &ty);
+    };
+    check(&|comp, _| comp.initialize_op = "c".into());
+    check(&|comp, _| comp.session_token = "x".into());
+    check(&|comp, _| comp.session_token = "none".into());
+    check(&|comp, _| comp.parameter = Some(tensor("y")));
+    check(&|comp, _| comp.parameter = Some(tensor("x:1")));
+    check(&|comp, _| comp.parameter = Some(tensor("none")));
+    check(&|comp, _| comp.result = tensor("y:1"));
+    check(&|comp, _| comp.result = tensor("none"));
+    check(&|comp, ty| (comp.parameter, ty.parameter) = (None, None));
+    check(&|_, ty| ty.result = Type::scalar(DType::Int32));
+    check(&|_, ty| ty.parameter = Some(Type::scalar(DType::Int32)));
+    check(&|comp, ty| {
+        comp.parameter = Some(TensorFlowBinding::Struct(vec![tensor("x"), tensor("x")]));
+        ty.parameter = Some(Type::tuple([ty.result.clone(), ty.result.clone()]).unwrap());
+    });
+    // A sequence.
+    check(&|comp, ty| {
+        let nodes = vec![placeholder("x", STRING), node("y", "Identity", &["x"], &[("T", Attr::Type(STRING))])];
+        comp.graph.value = graph(nodes).encode_to_vec().into();
+        (comp.parameter, comp.result) = (Some(graph_string("x")), graph_string("y"));
+        let sequence = Type::sequence(Type::scalar(DType::Int32)).unwrap();
+        (ty.parameter, ty.result) = (Some(sequence.clone()), sequence);
+    });
+    // Shapes that do not go together, or only as numpy broadcasts them.
+    for (left, right) in [(2, 3), (2, 1)] {
+        check(&|comp, ty| {
+            let nodes = vec![
+                placeholder("x", FLOAT),
+                placeholder("z", FLOAT),
+                node("y", "AddV2", &["x", "z"], &[("T", Attr::Type(FLOAT))]),
+            ];
+            comp.graph.value = graph(nodes).encode_to_vec().into();
+            comp.parameter = Some(TensorFlowBinding::Struct(vec![tensor("x"), tensor("z")]));
+            let of = |n| crate::support::ty(DType::Float32, &[Some(n)]);
+            ty.parameter = Some(Type::tuple([of(left), of(right)]).unwrap());
+        });
+    }
+    // A tensor that no memory holds.
+    check(&|comp, ty| {
+        let huge = tensor_proto(DType::Int64, &[3], [1u64 << 20; 3].iter().flat_map(|dim| dim.to_le_bytes()).collect());
+        let nodes = vec![
+            placeholder("x", FLOAT),
+            constant("shape", huge),
+            node("y", "BroadcastTo", &["x", "shape"], &[("T", Attr::Type(FLOAT)), ("Tidx", Attr::Type(INT64))]),
+        ];
+        comp.graph.value = graph(nodes).encode_to_vec().into();
+        (ty.parameter, ty.result) = (Some(Type::scalar(DType::Float32)), any(DType::Float32));
+    });
+}
+
+#[test]
+fn shapes_that_a_call_shows_are_left_to_tensorflow() {
+    let (comp, ty) = binary("AddV2", DType::Float32);
+    let (theirs, ours) = (leaf().prepare(&comp, &ty).unwrap(), prepare_kernels(&comp, &ty).unwrap());
+    assert!(is_taken(&ours));
+    let check = |left: Value, right: Value| {
+        let argument = Value::structure([left, right]);
+        let both = [theirs.call(Some(&argument)), ours.call(Some(&argument)), ours.consume(Some(argument))];
+        let [expected, first, second] = both.map(|result| match result {
+            Ok(value) => Ok((array(&value).dims().to_vec(), hex(&value))),
+            Err(error) => Err(error.to_string()),
+        });
+        assert_eq!(first, expected);
+        assert_eq!(second, expected);
+        expected
+    };
+    let column = || floats(&[2, 1], &[1.0, 2.0]);
+    assert!(check(column(), floats(&[1, 2], &[10.0, 20.0])).is_ok());
+    insta::assert_snapshot!(
+        check(column(), floats(&[3, 2], &[0.0; 6])).unwrap_err(),
+        @"TensorFlow failed: InvalidArgument: Incompatible shapes: [2,1] vs. [3,2] [[{{node z}}]]"
+    );
+}
+
+#[test]
+fn errors_are_those_of_tensorflow() {
+    let (comp, ty) = binary("AddV2", DType::Float32);
+    let result = ty.result.clone();
+    let vector = crate::support::ty(DType::Float32, &[Some(2)]);
+    let parameter = Type::structure([(Some("a"), result), (None, vector.clone())]).unwrap();
+    let ty = function(Some(parameter), vector);
+    let (theirs, ours) = (leaf().prepare(&comp, &ty).unwrap(), prepare_kernels(&comp, &ty).unwrap());
+    assert!(is_taken(&ours));
+    let good = || floats(&[2], &[1.0, 2.0]);
+    let vast = Array::dense(DType::Float32, [1 << 62, 1 << 62, 0], Bytes::new()).unwrap();
+    for argument in [
+        None,
+        Some(good()),
+        Some(Value::structure([good()])),
+        Some(Value::structure([good(), float(1.0)])),
+        Some(Value::structure([int(1), good()])),
+        Some(Value::structure([good(), Value::structure([])])),
+        Some(Value::structure([Value::array(vast), good()])),
+    ] {
+        let expected = theirs.call(argument.as_ref()).unwrap_err().to_string();
+        assert_eq!(ours.call(argument.as_ref()).unwrap_err().to_string(), expected);
+        assert_eq!(ours.consume(argument).unwrap_err().to_string(), expected);
+    }
+    // The result is not of its type.
+    let (comp, _) = binary("AddV2", DType::Float32);
+    let ty = function(Some(Type::tuple([any(DType::Float32), any(DType::Float32)]).unwrap()), any(DType::Float32));
+    let scalar = FunctionType { result: Type::scalar(DType::Float32), ..ty };
+    let (theirs, ours) = (leaf().prepare(&comp, &scalar).unwrap(), prepare_kernels(&comp, &scalar).unwrap());
+    assert!(is_taken(&ours));
+    let argument = Value::structure([good(), good()]);
+    let expected = theirs.call(Some(&argument)).unwrap_err().to_string();
+    assert_eq!(ours.call(Some(&argument)).unwrap_err().to_string(), expected);
 }
