@@ -18,8 +18,9 @@ use tff_types::{DType, Shape, TensorType};
 /// Larger graphs do more than arithmetic on a few tensors.
 const MAX_NODES: usize = 4096;
 
-/// The most bytes of the constants of a program, and of a tensor that a graph broadcasts to.
-const MAX_BYTES: u64 = 1 << 26;
+/// The most bytes of the constants of a program, and of the tensors that it broadcasts to: a few
+/// bytes of a graph can ask for any amount of both.
+const MAX_BYTES: u64 = 1 << 28;
 
 /// The most dimensions that TensorFlow broadcasts to in every case.
 const MAX_RANK: usize = 8;
@@ -55,6 +56,7 @@ pub(super) fn translate(
         n_registers: parameters.len(),
         constants: Vec::new(),
         n_bytes: 0,
+        broadcasts: Vec::new(),
         steps: Vec::new(),
         has_unknown_shapes: false,
     };
@@ -134,8 +136,10 @@ struct Translator {
     wires: HashMap<String, Wire>,
     n_registers: usize,
     constants: Vec<(usize, Tensor)>,
-    /// Of the constants.
+    /// The bytes of the constants.
     n_bytes: u64,
+    /// The bytes of each tensor that is broadcast, with its register.
+    broadcasts: Vec<(usize, u64)>,
     steps: Vec<Step>,
     /// Whether shapes have to be looked at before the steps are run.
     has_unknown_shapes: bool,
@@ -234,12 +238,13 @@ impl Translator {
     fn broadcast(&mut self, input: &Wire, dims: &Wire) -> Option<Wire> {
         let dims = dimensions(dims.constant.as_ref()?)?;
         let shape = Shape::fixed(dims.iter().copied());
-        let is_known = input.dtype.size().is_some() && size(input.dtype, &shape)? <= MAX_BYTES;
+        let n_bytes = size(input.dtype, &shape)?;
         let from: Option<Vec<u64>> = input.shape.dims().and_then(|dims| dims.iter().copied().collect());
-        if !is_known || !can_broadcast(&from?, &dims) {
+        if input.dtype.size().is_none() || !can_broadcast(&from?, &dims) {
             return None;
         }
         let register = self.step([input], |[operand]| Op::Broadcast(dims.into(), operand));
+        self.broadcasts.extend(register.map(|register| (register, n_bytes)));
         let scalar = input.register.filter(|_| input.is_scalar());
         Some(Wire { register, dtype: input.dtype, shape, constant: None, scalar })
     }
@@ -310,6 +315,11 @@ impl Translator {
             }
         }
         steps.reverse();
+        let mut broadcasts = self.broadcasts.iter().filter(|(register, _)| needed.get(*register) == Some(&true));
+        let n_bytes = broadcasts.try_fold(0u64, |sum, (_, n_bytes)| sum.checked_add(*n_bytes))?;
+        if n_bytes > MAX_BYTES {
+            return None;
+        }
         self.constants.retain(|(register, _)| needed.get(*register) == Some(&true));
         let (n_registers, has_unknown_shapes, constants) = (self.n_registers, self.has_unknown_shapes, self.constants);
         Some(Program { n_registers, has_unknown_shapes, constants, steps, results })
