@@ -341,11 +341,7 @@ fn fmt_keeps_comments_with_what_they_are_about() {
 
 #[test]
 fn fmt_loses_nothing() {
-    let cases = [
-        ("wrong.tff", "<"),
-        ("constant.tff", "<b'\"'>"),
-        ("named.tff", "data#name:int32"),
-    ];
+    let cases = [("wrong.tff", "<"), ("constant.tff", "<b'\"'>"), ("named.tff", "data#name:int32")];
     let folder = Folder::with(&cases);
     folder.write("named.bodies", b"data#name=base64\"CgFhEgFi\";");
     let errors: Vec<_> = cases.iter().map(|(name, _)| folder.run(&["fmt", name])).collect();
