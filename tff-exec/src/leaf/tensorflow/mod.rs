@@ -13,16 +13,15 @@ mod library;
 pub(super) mod native;
 mod pool;
 mod prepared;
-mod recent;
 mod reduce;
 mod runner;
 mod session;
 mod state;
 pub(super) mod status;
 
-use crate::{ExecError, leaf::Prepared};
+use crate::ExecError;
+use crate::leaf::{Prepared, recent::Recent};
 use dataset::{Form, Reader};
-use recent::Recent;
 use runner::Runner;
 use std::fmt;
 use std::path::PathBuf;
@@ -104,7 +103,7 @@ impl TensorFlow {
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || Runner::new(comp, ty, self.options.kernels),
+            || Runner::new(comp, ty, self.options.kernels).map(Arc::new),
         )?;
         Ok(runner)
     }
@@ -117,7 +116,7 @@ impl TensorFlow {
             |key, other| key == other,
             || {
                 library::open()?;
-                Reader::new(element, form)
+                Reader::new(element, form).map(Arc::new)
             },
         )
     }

@@ -102,7 +102,7 @@ impl Callable {
 
     /// Calls it with an argument that was checked and taken apart.
     pub(super) fn call_with_tensors(&self, argument: &[Tensor]) -> Result<Value, ExecError> {
-        let natives = argument.iter().map(|tensor| Ok(tensor.native(Native::from_array)?));
+        let natives = argument.iter().map(|tensor| Ok(tensor.native(|_| true, Native::from_array)?));
         self.finish(&natives.collect::<Result<Vec<_>, ExecError>>()?)
     }
 
