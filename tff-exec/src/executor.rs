@@ -2,8 +2,8 @@
 
 use crate::conform::{check, conform};
 use crate::eval::{Code, Compilation, Context, Frame, compile};
-use crate::leaf::{Prepared, tensorflow};
-use crate::{ExecError, TensorFlow, Value, infer_cardinality};
+use crate::leaf::{Prepared, tensorflow, xla};
+use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
 use std::path::PathBuf;
@@ -24,6 +24,9 @@ pub struct Options {
     /// The directory that holds `libtensorflow.so`, unless the environment variable
     /// `TENSORFLOW_DIR` names one.
     pub library_dir: Option<PathBuf>,
+    /// Where a PJRT plugin for computations in XLA may be, unless the environment variable
+    /// `TFF_PJRT_PLUGIN` names one: the first file that exists is opened.
+    pub pjrt_plugins: Vec<PathBuf>,
     /// What compiles a computation that holds other intrinsics than those that are run as they
     /// stand. Without it, these fail when they are called.
     pub compile: Option<Arc<Compile>>,
@@ -34,6 +37,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("threads", &self.threads)
             .field("library_dir", &self.library_dir)
+            .field("pjrt_plugins", &self.pjrt_plugins)
             .field("compile", &self.compile.is_some())
             .finish()
     }
@@ -47,6 +51,7 @@ pub struct Executor(Arc<Runtime>);
 
 pub(crate) struct Runtime {
     pub(crate) tensorflow: TensorFlow,
+    xla: Xla,
     threads: usize,
     pool: OnceLock<ThreadPool>,
     compile: Option<Arc<Compile>>,
@@ -86,14 +91,18 @@ impl Runtime {
     ) -> Result<Arc<dyn Prepared>, ExecError> {
         match comp {
             CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
-            CompiledComputation::Xla(_) => Err(ExecError::Unsupported("an XLA computation".to_owned())),
+            CompiledComputation::Xla(comp) => self.xla.prepare(comp, ty),
         }
     }
 }
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("threads", &self.threads).field("tensorflow", &self.tensorflow).finish()
+        f.debug_struct("Runtime")
+            .field("threads", &self.threads)
+            .field("tensorflow", &self.tensorflow)
+            .field("xla", &self.xla)
+            .finish()
     }
 }
 
@@ -105,7 +114,8 @@ impl Executor {
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow =
             TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
-        Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new(), compile: options.compile }))
+        let xla = Xla::new(xla::Options { plugins: options.pjrt_plugins, ..Default::default() });
+        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile: options.compile }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {

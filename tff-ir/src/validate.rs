@@ -113,7 +113,7 @@ impl Code {
         }
     }
 
-    const fn of_decoding(problem: &DecodeProblem) -> Self {
+    pub(crate) const fn of_decoding(problem: &DecodeProblem) -> Self {
         match problem {
             DecodeProblem::Build(error) => Self::of(error),
             DecodeProblem::MissingType => Self::MissingType,
@@ -128,7 +128,7 @@ impl Code {
         }
     }
 
-    const fn of(error: &BuildError) -> Self {
+    pub(crate) const fn of(error: &BuildError) -> Self {
         match error {
             BuildError::NotAFunction { .. }
             | BuildError::MissingArgument { .. }
