@@ -13,6 +13,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
+use tff_ir::Comp;
 use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
@@ -86,6 +87,9 @@ impl Args {
         };
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
+        if n_clients == Some(0) && contains_mean(&comp) {
+            tracing::warn!("{name}: a mean over no clients is nan, as their weights add up to 0");
+        }
         if let Some(path) = &self.output {
             output::check_folder(path)?;
         }
@@ -176,4 +180,10 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
+}
+
+/// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
+fn contains_mean(comp: &Comp) -> bool {
+    let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
+    comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
 }
