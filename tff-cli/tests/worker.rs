@@ -1,5 +1,8 @@
 //! The worker as a process: what launchers, operators and the machine do to it.
 
+mod process;
+
+use process::{Outcome, Process, TFF, free_port, scrape};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,42 +11,10 @@ use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
 
-type Outcome = Result<(), Box<dyn Error>>;
-
 /// Longer than anything here takes, on a machine that is busy with other things too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that does not outlive the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Process {
-    fn start(command: &mut Command) -> Result<Self, Box<dyn Error>> {
-        Ok(Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
-    }
-
-    /// Starts a worker on a free port, and returns the port.
-    fn worker(args: &[&str]) -> Result<(Self, u16), Box<dyn Error>> {
-        let mut process = Self::start(Command::new(WORKER).arg("--port=0").args(args))?;
-        let port = process.port()?;
-        Ok((process, port))
-    }
-
-    /// The port that the process prints first.
-    fn port(&mut self) -> Result<u16, Box<dyn Error>> {
-        let stdout = self.0.stdout.take().ok_or("no stdout")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        Ok(line.trim().parse().map_err(|_| format!("no port: {line:?}"))?)
-    }
-
     fn signal(&self, name: &str) -> Outcome {
         let status = Command::new("kill").args(["-s", name, &self.0.id().to_string()]).status()?;
         if status.success() { Ok(()) } else { Err(format!("kill: {status}").into()) }
@@ -66,13 +37,6 @@ impl Process {
         self.0.stderr.take().ok_or("no stderr")?.read_to_string(&mut text)?;
         Ok(text)
     }
-}
-
-const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
-const TFF: &str = env!("CARGO_BIN_EXE_tff");
-
-fn free_port() -> Result<u16, Box<dyn Error>> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 /// Waits until someone listens on a port; returns how long that took.
@@ -311,14 +275,6 @@ async fn memory_stays_flat_over_many_rounds() -> Outcome {
     let (first, last) = (average(&sizes[..100]), average(&sizes[sizes.len() - 100..]));
     assert!(last < first * 1.1, "{first} kB, then {last} kB");
     Ok(())
-}
-
-fn scrape(address: SocketAddr) -> Result<String, Box<dyn Error>> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[tokio::test]

@@ -81,7 +81,9 @@ impl Runtime {
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
         let compilation = compile(comp)?;
         match &self.compile {
-            Some(to_native) if !compilation.is_native || self.workers.is_some() => compile(&to_native(comp).map_err(ExecError::Compile)?),
+            Some(to_native) if !compilation.is_native || self.workers.is_some() => {
+                compile(&to_native(comp).map_err(ExecError::Compile)?)
+            }
             _ => Ok(compilation),
         }
     }

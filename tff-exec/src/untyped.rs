@@ -173,7 +173,9 @@ pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result
             let members = members.iter().map(|member| write(member, n_clients, dialect));
             federated_message(Placement::Clients, false, members.collect::<Result<_, _>>()?)
         }
-        Value::Clients(Clients::Held(_)) => return Err(ExecError::Internal("values that workers hold were to be written")),
+        Value::Clients(Clients::Held(_)) => {
+            return Err(ExecError::Internal("values that workers hold were to be written"));
+        }
         Value::Placement(placement) => V::Computation(pb::Computation {
             r#type: Some(Type::placement().to_proto().map_err(|error| ExecError::Decode(error.to_string()))?),
             computation: Some(pb::computation::Computation::Placement(placement.to_proto())),

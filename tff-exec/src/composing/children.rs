@@ -181,7 +181,10 @@ impl Children {
     /// A value that each child makes of one of these.
     fn each<T>(&self, items: impl IntoIterator<Item = T>, create: impl Fn(&dyn Child, T) -> u64) -> Held {
         Held::new(
-            self.children.iter().zip(items).map(|(child, item)| Part { id: create(&**child, item), child: child.clone() }),
+            self.children
+                .iter()
+                .zip(items)
+                .map(|(child, item)| Part { id: create(&**child, item), child: child.clone() }),
         )
     }
 }

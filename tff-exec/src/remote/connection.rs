@@ -106,11 +106,7 @@ impl Connection {
     /// # Errors
     /// [`ExecError::WorkerUnavailable`], also when there is no answer within the deadline;
     /// [`ExecError::Worker`] for what the worker answers.
-    pub(super) async fn call<T, F>(
-        &self,
-        rpc: Rpc,
-        send: impl Fn(Client) -> F,
-    ) -> Result<T, ExecError>
+    pub(super) async fn call<T, F>(&self, rpc: Rpc, send: impl Fn(Client) -> F) -> Result<T, ExecError>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
@@ -118,7 +114,7 @@ impl Connection {
         let answer = async {
             for &pause in pauses {
                 match send(self.client.clone()).await {
-                    Err(status) if status.code() == Code::Unavailable => tokio::time::sleep(pause).await,
+                    Err(status) if is_unreachable(&status) => tokio::time::sleep(pause).await,
                     answer => return answer,
                 }
             }
@@ -137,18 +133,18 @@ impl Connection {
     }
 
     fn error(&self, rpc: Rpc, status: &Status) -> ExecError {
-        match status.code() {
-            // A worker that does not know its executor was started anew, or took us for gone.
-            Code::Unavailable | Code::FailedPrecondition => {
-                self.unavailable(format!("{}: {}", rpc.name, with_causes(status)))
-            }
-            code => {
-                let message = if status.message().is_empty() { rpc.name } else { status.message() };
-                let message = first_line(message);
-                ExecError::Worker { worker: self.name.clone(), status: code_name(code), message }
-            }
+        // A worker that does not know its executor was started anew, or took us for gone.
+        if is_unreachable(status) || status.code() == Code::FailedPrecondition {
+            return self.unavailable(format!("{}: {}", rpc.name, with_causes(status)));
         }
+        let message = if status.message().is_empty() { rpc.name } else { status.message() };
+        ExecError::Worker { worker: self.name.clone(), status: code_name(status.code()), message: first_line(message) }
     }
+}
+
+/// Whether this tells of the connection: what a worker answers has no cause here.
+fn is_unreachable(status: &Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
 }
 
 /// The message of an error and of what is behind it, on one line.
@@ -159,9 +155,9 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
         None => error.to_string(),
     };
     // Many a cause is told by what it causes, too.
-    let message = causes.map(ToString::to_string).fold(message, |message, cause| {
-        if message.contains(&cause) { message } else { format!("{message}: {cause}") }
-    });
+    let message = causes
+        .map(ToString::to_string)
+        .fold(message, |message, cause| if message.contains(&cause) { message } else { format!("{message}: {cause}") });
     first_line(&message)
 }
 

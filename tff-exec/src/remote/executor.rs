@@ -52,8 +52,35 @@ struct RemoteValue {
     computing: Vec<AbortHandle>,
 }
 
-/// The name that a worker gives to a value, once it does.
-type Reference = watch::Receiver<Option<Result<Arc<str>, ExecError>>>;
+impl Drop for RemoteValue {
+    fn drop(&mut self) {
+        // The worker gives up what nobody waits for.
+        self.computing.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// What a worker knows a value by, once it does.
+type Reference = watch::Receiver<Option<Result<Arc<Named>, ExecError>>>;
+
+/// The worker's name for a value, which is disposed of when neither its number nor a call that is under way
+/// needs it any more.
+struct Named {
+    name: String,
+    disposals: mpsc::UnboundedSender<String>,
+}
+
+impl Named {
+    fn to_proto(&self) -> pb::ValueRef {
+        pb::ValueRef { id: self.name.clone() }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        // Nobody listens where the worker is not asked any more.
+        let _ = self.disposals.send(std::mem::take(&mut self.name));
+    }
+}
 
 impl fmt::Debug for RemoteExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,19 +136,21 @@ impl RemoteExecutor {
             (table.insert(reference), inputs)
         };
         let (connection, executor) = (self.connection.clone(), self.id.clone());
+        let disposals = self.disposals.clone();
         self.runtime.spawn(async move {
             let created = async {
-                let mut references = Vec::with_capacity(inputs.len());
+                // Kept until the worker has used them.
+                let mut named = Vec::with_capacity(inputs.len());
                 for input in inputs {
-                    references.push(pb::ValueRef { id: known(input?).await?.to_string() });
+                    named.push(known(input?).await?);
                 }
                 let send = |client| {
-                    let created = send(client, executor.clone(), references.clone());
+                    let created = send(client, executor.clone(), named.iter().map(|named| named.to_proto()).collect());
                     async move { created.await.map(tonic::Response::new) }
                 };
                 let created = connection.call(rpc, send).await?;
                 created
-                    .map(|value_ref| Arc::from(value_ref.id))
+                    .map(|value_ref| Arc::new(Named { name: value_ref.id, disposals }))
                     .ok_or_else(|| connection.unavailable(format!("{} gives no value", rpc.name)))
             };
             sender.send_replace(Some(created.await));
@@ -199,8 +228,8 @@ impl Child for RemoteExecutor {
         let (connection, executor) = (self.connection.clone(), self.id.clone());
         let computing = self.runtime.spawn(async move {
             let computed = async {
-                let value_ref = pb::ValueRef { id: known(reference).await?.to_string() };
-                let request = pb::ComputeRequest { executor: Some(executor), value_ref: Some(value_ref) };
+                let named = known(reference).await?;
+                let request = pb::ComputeRequest { executor: Some(executor), value_ref: Some(named.to_proto()) };
                 let send = |mut client: Client| {
                     let request = request.clone();
                     async move { client.compute(request).await }
@@ -216,37 +245,14 @@ impl Child for RemoteExecutor {
     }
 
     fn dispose(&self, id: u64) {
-        let Some(value) = self.table().values.remove(&id) else { return };
-        // The worker gives up what nobody waits for.
-        value.computing.iter().for_each(AbortHandle::abort);
-        let reference = value.reference.borrow().clone();
-        match reference {
-            Some(Ok(reference)) => drop(self.disposals.send(reference.to_string())),
-            Some(Err(_)) => {}
-            None => {
-                let disposals = self.disposals.clone();
-                self.runtime.spawn(async move {
-                    if let Ok(reference) = known(value.reference).await {
-                        // Nobody listens where the worker has nothing left.
-                        let _ = disposals.send(reference.to_string());
-                    }
-                });
-            }
-        }
-    }
-}
-
-impl Drop for RemoteExecutor {
-    fn drop(&mut self) {
-        let ids: Vec<u64> = self.table().values.keys().copied().collect();
-        for id in ids {
-            self.dispose(id);
-        }
+        let value = self.table().values.remove(&id);
+        // Outside the lock.
+        drop(value);
     }
 }
 
 /// The worker's name for a value, when it is there.
-async fn known(mut reference: Reference) -> Result<Arc<str>, ExecError> {
+async fn known(mut reference: Reference) -> Result<Arc<Named>, ExecError> {
     match reference.wait_for(Option::is_some).await {
         Ok(outcome) => outcome.clone().unwrap_or(Err(ExecError::GivenUp)),
         // The runtime is gone, and with it whoever waits.
