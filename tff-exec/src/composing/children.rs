@@ -1,6 +1,6 @@
 //! The children of one run, what they were sent, and the intrinsics that they do.
 
-use super::held::{Held, Part};
+use super::held::{Held, Part, sent_by};
 use super::{Child, message};
 use crate::eval::{Context, Function, Intrinsic, arguments, compile, is_placed, leaves};
 use crate::{Clients, ExecError, Value};
@@ -96,8 +96,8 @@ impl Children {
         let fold = [value, zero, accumulate, merge, &identity(&partial)?].map(Value::clone);
         let folded = self.call_there(Intrinsic::FederatedAggregate, &ty, &Value::structure(fold))?;
         let mut merged = None;
-        folded.compute(|_, part| {
-            let part = message::read_server(&part, &partial)?;
+        folded.compute(|child, part| {
+            let part = message::read_server(&part, &partial).map_err(|error| sent_by(child, error))?;
             merged = Some(match merged.take() {
                 None => part,
                 Some(merged) => {

@@ -30,6 +30,11 @@ impl fmt::Debug for Held {
     }
 }
 
+/// Says who sent what is wrong.
+pub(super) fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
+    error.at(format!("worker {}", child.name()))
+}
+
 impl Held {
     pub(super) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
         Self(parts.into_iter().collect())
@@ -52,7 +57,8 @@ impl Held {
     pub(crate) fn members(&self, member: &Type) -> Result<Arc<[Value]>, ExecError> {
         let mut members = Vec::with_capacity(self.n_clients());
         self.compute(|child, value| {
-            members.extend(message::read_members(&value, member, child.n_clients())?);
+            let read = message::read_members(&value, member, child.n_clients());
+            members.extend(read.map_err(|error| sent_by(child, error))?);
             Ok(())
         })?;
         Ok(members.into())
@@ -84,7 +90,7 @@ impl Held {
             while let Some((index, part)) = parts.peek()
                 && let Some(outcome) = arrived.remove(index)
             {
-                take(&*part.child, outcome?).map_err(|error| error.at(format!("worker {}", part.child.name())))?;
+                take(&*part.child, outcome?)?;
                 parts.next();
             }
         }

@@ -59,19 +59,18 @@ pub(super) fn write_placed<'a>(
 /// [`ExecError::Mismatch`], [`ExecError::Cardinality`] where it is none of so many members of the type.
 pub(super) fn read_members(value: &pb::Value, member: &Type, n_clients: usize) -> Result<Vec<Value>, ExecError> {
     let (all_equal, values) = placed(value, Placement::Clients)?;
-    match values {
-        [value] if all_equal => Ok(vec![value_from_proto(value, member)?; n_clients]),
-        values if values.len() == n_clients => {
-            let members = values.iter().enumerate();
-            let members = members
-                .map(|(index, value)| value_from_proto(value, member).map_err(|error| error.at_element(index, None)));
-            members.collect()
-        }
-        values => {
-            let (placement, found) = (Placement::Clients, values.len());
-            Err(ExecError::Cardinality { placement, expected: n_clients, found })
-        }
+    let (expected, found) = (if all_equal { 1 } else { n_clients }, values.len());
+    if found != expected {
+        return Err(ExecError::Cardinality { placement: Placement::Clients, expected, found });
     }
+    let members = values.iter().enumerate();
+    let members = members
+        .map(|(index, value)| value_from_proto(value, member).map_err(|error| error.at_element(index, None)))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(match members.first() {
+        Some(member) if all_equal => vec![member.clone(); n_clients],
+        _ => members,
+    })
 }
 
 /// The member of a value at the server.

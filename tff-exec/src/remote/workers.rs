@@ -22,6 +22,17 @@ const THREADS: usize = 2;
 /// Of `n` clients, each of `k` workers has `n / k`, neighbours in the clients' order, the first `n % k` one
 /// more; where there are fewer clients than workers, the last workers have nothing to do. A worker that
 /// does not answer is not asked again.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use tff_exec::{Executor, Options, remote::{RemoteOptions, RemoteWorkers}};
+/// let workers = RemoteWorkers::new(&["one:8000", "two:8000"], &RemoteOptions::default())?;
+/// let mut options = Options::default();
+/// options.workers = Some(Arc::new(workers));
+/// // Its programs have their clients on these workers.
+/// let executor = Executor::new(options);
+/// # Ok::<(), tff_exec::ExecError>(())
+/// ```
 pub struct RemoteWorkers {
     members: Vec<Member>,
     max_retries: usize,
@@ -196,7 +207,7 @@ impl Workers for RemoteWorkers {
                 return Err(error);
             }
             retries -= 1;
-            tracing::warn!("{error}; doing it again with the workers that answer");
+            tracing::warn!("{}; its work is done again by those that answer", error.cause());
         }
     }
 }
