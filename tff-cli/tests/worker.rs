@@ -2,11 +2,11 @@
 
 mod process;
 
-use process::{Outcome, Process, TFF, free_port, scrape};
+use process::{Outcome, Process, TFF, WORKER, free_port, scrape};
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;

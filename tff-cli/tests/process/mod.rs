@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
-const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
+pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
 pub(crate) const TFF: &str = env!("CARGO_BIN_EXE_tff");
 
 /// A process that does not outlive the test.
