@@ -1,7 +1,7 @@
 //! Programs whose clients are on workers: they give what they give here, and survive a worker.
 
 use crate::peer::{Peer, Server};
-use crate::proxy::Proxy;
+use crate::proxy::{End, Proxy};
 use prost::Message;
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
@@ -184,8 +184,9 @@ fn what_workers_refuse_and_fail_at_names_them() {
     insta::assert_snapshot!(refused(text, Some(Value::structure([numbered(2, int), sequence]))), @"federated_map: to send a function that refers to a sequence around it is not supported");
 }
 
-#[test]
-fn a_worker_lost_midway_is_named_and_done_without() {
+/// A worker that is gone in the middle of what it is sent.
+#[track_caller]
+fn check_lost_midway(end: End, options: &RemoteOptions, reason: &str) {
     let servers = Servers::start(2);
     let text = "(v:{uint8[?]}@CLIENTS -> federated_map(<(x:uint8[?] -> <x,x>),v>))";
     let member = |client: i32| {
@@ -193,29 +194,36 @@ fn a_worker_lost_midway_is_named_and_done_without() {
         Value::array(Array::dense(DType::UInt8, [300_000], content.into()).unwrap())
     };
     let expected = prepare(text, None).call(Some(numbered(5, member)), None).unwrap();
-    let options = |max_retries| {
-        let mut options = RemoteOptions::default();
-        options.max_retries = max_retries;
-        options
-    };
-    // It dies in the middle of what it is sent.
-    let proxy = Proxy::start(servers.ports[1], 400_000);
-    let ports = [servers.ports[0], proxy.port];
-    let error = prepare(text, Some(workers(&ports, &options(0)))).call(Some(numbered(5, member)), None).unwrap_err();
-    assert!(
-        matches!(error.cause(), ExecError::WorkerUnavailable { worker, .. } if worker.ends_with(&proxy.port.to_string())),
-        "{error}"
-    );
 
-    let proxy = Proxy::start(servers.ports[1], 400_000);
-    let ports = [proxy.port, servers.ports[0]];
-    let workers = workers(&ports, &options(1));
+    let mut without_retries = options.clone();
+    without_retries.max_retries = 0;
+    let proxy = Proxy::start(servers.ports[1], 400_000, end);
+    let program = prepare(text, Some(workers(&[servers.ports[0], proxy.port], &without_retries)));
+    let error = program.call(Some(numbered(5, member)), None).unwrap_err();
+    assert!(matches!(error.cause(), ExecError::WorkerUnavailable { .. }), "{error}");
+    let named = format!("worker localhost:{} is unavailable: {reason}", proxy.port);
+    assert!(error.to_string().contains(&named), "{error}");
+
+    let proxy = Proxy::start(servers.ports[1], 400_000, end);
+    let workers = workers(&[proxy.port, servers.ports[0]], options);
     let program = prepare(text, Some(workers.clone()));
     for _ in 0..2 {
         let found = program.call(Some(numbered(5, member)), None).unwrap();
         assert_eq!(bytes(&program, &found), bytes(&program, &expected));
         assert_eq!(workers.available(), [Arc::from(format!("localhost:{}", servers.ports[0]))]);
     }
+}
+
+#[test]
+fn a_worker_that_dies_midway_is_named_and_done_without() {
+    check_lost_midway(End::Closes, &RemoteOptions::default(), "CreateValue: ");
+}
+
+#[test]
+fn a_worker_that_hangs_midway_is_named_and_done_without() {
+    let mut options = RemoteOptions::default();
+    options.deadline = Duration::from_secs(4);
+    check_lost_midway(End::FallsSilent, &options, "no answer to CreateValue within 4s");
 }
 
 #[test]
@@ -246,12 +254,12 @@ fn a_worker_that_does_not_answer_is_given_up() {
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let ports = [silent.local_addr().unwrap().port(), servers.ports[0]];
     let mut options = RemoteOptions::default();
-    options.connect_timeout = Duration::from_millis(200);
+    options.connect_timeout = Duration::from_secs(2);
     let alone = workers(&ports[..1], &options);
     let start = Instant::now();
     let error = alone.executors(3).unwrap_err();
     assert!(start.elapsed() >= options.connect_timeout);
-    insta::assert_snapshot!(message(&error, ports[0]), @"worker localhost:PORT is unavailable: no answer to GetExecutor within 200ms");
+    insta::assert_snapshot!(message(&error, ports[0]), @"worker localhost:PORT is unavailable: no answer to GetExecutor within 2s");
     let both = workers(&ports, &options);
     assert_eq!(both.executors(3).unwrap().iter().map(|it| it.n_clients()).collect::<Vec<_>>(), [3]);
     assert_eq!(both.available().len(), 1);
@@ -261,11 +269,11 @@ fn a_worker_that_does_not_answer_is_given_up() {
 fn a_value_that_takes_too_long_is_given_up() {
     let servers = Servers::start(1);
     let mut options = RemoteOptions::default();
-    (options.deadline, options.max_retries) = (Duration::from_millis(300), 0);
+    (options.deadline, options.max_retries) = (Duration::from_secs(2), 0);
     let doubled: String = (1..=60).map(|n| format!(",f{n}=(x:int32 -> f{0}(f{0}(x)))", n - 1)).collect();
     let text = format!("federated_eval_at_clients(( -> (let f0=(x:int32 -> x){doubled} in f60(lit int32 1))))");
     let error = prepare(&text, Some(workers(&servers.ports, &options))).call(None, Some(1)).unwrap_err();
-    insta::assert_snapshot!(message(&error, servers.ports[0]), @"worker localhost:PORT is unavailable: no answer to Compute within 300ms");
+    insta::assert_snapshot!(message(&error, servers.ports[0]), @"worker localhost:PORT is unavailable: no answer to Compute within 2s");
 }
 
 #[test]
