@@ -28,7 +28,7 @@ lint:
 	cargo clippy --locked --workspace --all-targets --features $(FEATURES) -- -D warnings
 
 unit:
-	scripts/native.sh tensorflow
+	scripts/native.sh
 	cargo $(if $(NEXTEST_FOUND),nextest run,test --lib --bins --tests) --no-fail-fast --locked --workspace --features $(FEATURES)
 	cargo test --locked --workspace --features $(FEATURES) --doc
 
@@ -50,19 +50,19 @@ deny:
 	$(if $(DENY_FOUND),cargo deny --locked --workspace check bans licenses sources,@echo 'skipped: cargo-deny is not installed')
 
 bench:
-	scripts/native.sh tensorflow
+	scripts/native.sh
 	cargo bench --locked -p tff-benches
 
 # Looks for new inputs, FUZZ_SECONDS for each target; they are kept in fuzz/target/corpus. Needs cargo-fuzz.
 fuzz:
 	$(foreach target,$(FUZZ_TARGETS),mkdir -p fuzz/target/corpus/$(target) && cargo fuzz run --sanitizer none $(target) fuzz/target/corpus/$(target) fuzz/corpus/$(target) -- -max_total_time=$(FUZZ_SECONDS) &&) true
 
-# The native libraries, also those that no check needs.
+# The native libraries.
 native:
 	scripts/native.sh
 
 # The Python clients of TFF 0.87 and 0.80 against the worker; makes their environment the first time. Needs Python 3.11.
 conformance:
-	scripts/native.sh tensorflow
+	scripts/native.sh
 	cargo build --locked --release -p tff-cli
 	conformance/run.sh $(TARGET)/release/tff-worker

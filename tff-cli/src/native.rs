@@ -3,8 +3,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where `scripts/native.sh` puts the library, below the root of the repository.
-const PROVISIONED: &str = ".native/tensorflow";
+/// Where `scripts/native.sh` puts TensorFlow, below the root of the repository.
+const TENSORFLOW: &str = ".native/tensorflow";
+
+/// Where it puts the PJRT plugin.
+const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
 
 /// The folder with TensorFlow's shared libraries: what the environment variable `TENSORFLOW_DIR`
 /// says, else `.native/tensorflow` in a folder above the executable or the current folder.
@@ -12,13 +15,32 @@ pub(crate) fn tensorflow_dir() -> Option<PathBuf> {
     if let Some(dir) = env::var_os("TENSORFLOW_DIR").filter(|dir| !dir.is_empty()) {
         return Some(dir.into());
     }
-    // A link to the executable, as in a `bin` folder, leads to where it was built.
-    let executable = env::current_exe().and_then(|path| path.canonicalize()).ok();
-    [executable, env::current_dir().ok()].into_iter().flatten().find_map(|start| provisioned_above(&start))
+    provisioned(TENSORFLOW).into_iter().find(|folder| folder.is_dir())
 }
 
-fn provisioned_above(start: &Path) -> Option<PathBuf> {
-    start.ancestors().map(|folder| folder.join(PROVISIONED)).find(|folder| folder.is_dir())
+/// Where the PJRT plugin may be, unless the environment names one: `.native/pjrt` in a folder above the executable or the
+/// current folder.
+pub(crate) fn pjrt_plugins() -> Vec<PathBuf> {
+    provisioned(PLUGIN)
+}
+
+/// The places of what the script provisions: below each folder above the executable, then above the current folder.
+fn provisioned(path: &str) -> Vec<PathBuf> {
+    // A link to the executable, as in a `bin` folder, leads to where it was built.
+    let executable = env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let starts = [executable.as_deref().and_then(Path::parent).map(Path::to_owned), env::current_dir().ok()];
+    let mut places = Vec::new();
+    for place in starts.iter().flatten().flat_map(|start| below_ancestors(start, path)) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// A path below each of the folders that lead to `start`, the nearest first.
+fn below_ancestors(start: &Path, path: &str) -> impl Iterator<Item = PathBuf> {
+    start.ancestors().map(move |folder| folder.join(path))
 }
 
 #[cfg(test)]
@@ -26,13 +48,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_folder_above_counts() {
-        let root = tempfile::tempdir().unwrap();
-        let deep = root.path().join("a/b");
-        std::fs::create_dir_all(root.path().join(PROVISIONED)).unwrap();
-        std::fs::create_dir_all(deep.join("c")).unwrap();
-        assert_eq!(provisioned_above(&deep.join("c")), Some(root.path().join(PROVISIONED)));
-        std::fs::create_dir_all(deep.join(PROVISIONED)).unwrap();
-        assert_eq!(provisioned_above(&deep.join("c")), Some(deep.join(PROVISIONED)));
+    fn the_nearest_folder_comes_first() {
+        let places: Vec<PathBuf> = below_ancestors(Path::new("/a/b"), PLUGIN).collect();
+        assert_eq!(places, ["/a/b", "/a", "/"].map(|folder| Path::new(folder).join(PLUGIN)));
     }
 }

@@ -2,42 +2,13 @@
 
 mod process;
 
-use process::{Outcome, Process, TFF, WORKER, free_port, scrape};
+use process::{Outcome, PATIENCE, Process, TFF, WORKER, free_port, scrape};
 use std::error::Error;
-use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
-
-/// Longer than anything here takes, on a machine that is busy with other things too.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Process {
-    fn signal(&self, name: &str) -> Outcome {
-        let status = Command::new("kill").args(["-s", name, &self.0.id().to_string()]).status()?;
-        if status.success() { Ok(()) } else { Err(format!("kill: {status}").into()) }
-    }
-
-    /// Waits for its end, and returns how long that took.
-    fn wait(&mut self) -> Result<(ExitStatus, Duration), Box<dyn Error>> {
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok((status, start.elapsed()));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Err("it does not end".into())
-    }
-
-    fn stderr(&mut self) -> Result<String, Box<dyn Error>> {
-        let mut text = String::new();
-        self.0.stderr.take().ok_or("no stderr")?.read_to_string(&mut text)?;
-        Ok(text)
-    }
-}
 
 /// Waits until someone listens on a port; returns how long that took.
 fn wait_for_listener(address: impl Into<IpAddr>, port: u16) -> Outcome {

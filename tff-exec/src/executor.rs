@@ -3,8 +3,8 @@
 use crate::composing::{Children, Workers};
 use crate::conform::{check, conform};
 use crate::eval::{Code, Compilation, Context, Frame, compile};
-use crate::leaf::{Prepared, tensorflow};
-use crate::{ExecError, TensorFlow, Value, infer_cardinality};
+use crate::leaf::{Prepared, tensorflow, xla};
+use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub struct Options {
     /// The directory that holds `libtensorflow.so`, unless the environment variable
     /// `TENSORFLOW_DIR` names one.
     pub library_dir: Option<PathBuf>,
+    /// Where a PJRT plugin for computations in XLA may be, unless the environment variable
+    /// `TFF_PJRT_PLUGIN` names one: the first file that exists is opened.
+    pub pjrt_plugins: Vec<PathBuf>,
     /// What compiles a computation that holds other intrinsics than those that are run as they
     /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
     /// are called.
@@ -38,6 +41,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("threads", &self.threads)
             .field("library_dir", &self.library_dir)
+            .field("pjrt_plugins", &self.pjrt_plugins)
             .field("compile", &self.compile.is_some())
             .field("workers", &self.workers)
             .finish()
@@ -52,6 +56,7 @@ pub struct Executor(Arc<Runtime>);
 
 pub(crate) struct Runtime {
     pub(crate) tensorflow: TensorFlow,
+    xla: Xla,
     threads: usize,
     pool: OnceLock<ThreadPool>,
     compile: Option<Arc<Compile>>,
@@ -95,14 +100,18 @@ impl Runtime {
     ) -> Result<Arc<dyn Prepared>, ExecError> {
         match comp {
             CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
-            CompiledComputation::Xla(_) => Err(ExecError::Unsupported("an XLA computation".to_owned())),
+            CompiledComputation::Xla(comp) => self.xla.prepare(comp, ty),
         }
     }
 }
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("threads", &self.threads).field("tensorflow", &self.tensorflow).finish()
+        f.debug_struct("Runtime")
+            .field("threads", &self.threads)
+            .field("tensorflow", &self.tensorflow)
+            .field("xla", &self.xla)
+            .finish()
     }
 }
 
@@ -114,8 +123,9 @@ impl Executor {
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow =
             TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
-        let Options { compile, workers, .. } = options;
-        Self(Arc::new(Runtime { tensorflow, threads, pool: OnceLock::new(), compile, workers }))
+        let xla = Xla::new(xla::Options { plugins: options.pjrt_plugins, ..Default::default() });
+        let (compile, workers) = (options.compile, options.workers);
+        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, workers }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {

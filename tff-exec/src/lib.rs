@@ -28,6 +28,7 @@ pub use error::ExecError;
 pub use eval::Function;
 pub use executor::{Compile, Executor, Options, Program};
 pub use leaf::tensorflow::TensorFlow;
+pub use leaf::xla::Xla;
 pub use proto::{value_from_proto, value_to_proto};
 pub use sequence::Sequence;
 pub use session::{Session, Waiting};

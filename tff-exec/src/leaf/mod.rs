@@ -1,9 +1,13 @@
 //! Leaves: what runs a compiled computation, prepared once and called many times.
 
+mod recent;
 pub mod tensorflow;
+pub mod xla;
 
 use crate::{ExecError, Value};
 use std::fmt;
+use tff_ir::Array;
+use tff_types::{Element, StructType, TensorType, Type};
 
 /// A compiled computation, ready to be called from any thread, also from several at once.
 ///
@@ -15,4 +19,39 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// # Errors
     /// An [`ExecError`] for an argument that is not of the parameter's type, or a run that fails.
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError>;
+}
+
+/// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
+fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
+    structure.elements().iter().enumerate().map(|(index, element)| {
+        let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
+        (step, element)
+    })
+}
+
+/// Checks an array against a type: native libraries do not check the shapes of what they are given.
+fn check_tensor(ty: &TensorType, array: &Array) -> Result<(), ExecError> {
+    if ty.dtype == array.dtype() && ty.shape.admits(array.dims()) {
+        Ok(())
+    } else {
+        Err(ExecError::mismatch(Type::tensor(ty.dtype, ty.shape.clone()), array.ty()))
+    }
+}
+
+/// The words of a message of a native library on one line, cut where they are very many.
+fn one_line(message: &str) -> String {
+    /// The most characters that are kept.
+    const MAX_LEN: usize = 1000;
+    let mut line = String::with_capacity(message.len());
+    for word in message.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if let Some((end, _)) = line.char_indices().nth(MAX_LEN) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
 }

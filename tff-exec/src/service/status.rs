@@ -19,11 +19,9 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::GivenUp => Code::Cancelled,
         // Of a worker behind this one. To repeat is what helps there.
         ExecError::WorkerUnavailable { .. } => Code::Unavailable,
-        ExecError::Library { .. }
-        | ExecError::Prepare { .. }
-        | ExecError::Run { .. }
-        | ExecError::Worker { .. }
-        | ExecError::Internal(_) => Code::Internal,
+        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {
+            Code::Internal
+        }
         ExecError::Mismatch { .. }
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument
@@ -31,6 +29,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::UnknownCardinality
         | ExecError::UnknownIntrinsic(_)
         | ExecError::Compile(_)
+        | ExecError::Prepare { .. }
         | ExecError::Array(_)
         | ExecError::Type(_)
         | ExecError::Decode(_)

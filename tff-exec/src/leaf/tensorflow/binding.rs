@@ -3,10 +3,11 @@
 use super::graph::{TensorName, canonical_dataset};
 use super::native::Native;
 use super::status::{prepare_error, run_error};
+use crate::leaf::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use std::sync::Arc;
-use tff_ir::{Array, SequenceBinding, TensorFlowBinding};
-use tff_types::{DType, Element, StructType, TensorType, Type, TypeKind};
+use tff_ir::{SequenceBinding, TensorFlowBinding};
+use tff_types::{DType, TensorType, Type, TypeKind};
 
 /// A type together with its binding. Leaves are numbered in depth-first order.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl Slot {
         match (self, value) {
             (Self::Tensor(ty, _), Value::Tensor(tensor)) => {
                 check_tensor(ty, tensor.array())?;
-                natives.push(tensor.native(Native::from_array)?);
+                natives.push(tensor.native(|_| true, Native::from_array)?);
             }
             (Self::Sequence(element, _), Value::Sequence(sequence)) => {
                 check_element(element, sequence.element_type())?;
@@ -132,28 +133,11 @@ impl Slot {
     }
 }
 
-/// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
-pub(super) fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
-    structure.elements().iter().enumerate().map(|(index, element)| {
-        let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
-        (step, element)
-    })
-}
-
 const fn kind(binding: &TensorFlowBinding) -> &'static str {
     match binding {
         TensorFlowBinding::Struct(_) => "a struct",
         TensorFlowBinding::Tensor(_) => "a tensor",
         TensorFlowBinding::Sequence(_) => "a sequence",
-    }
-}
-
-/// Sessions do not check the shape of what is fed.
-pub(super) fn check_tensor(ty: &TensorType, array: &Array) -> Result<(), ExecError> {
-    if ty.dtype == array.dtype() && ty.shape.admits(array.dims()) {
-        Ok(())
-    } else {
-        Err(ExecError::mismatch(Type::tensor(ty.dtype, ty.shape.clone()), array.ty()))
     }
 }
 

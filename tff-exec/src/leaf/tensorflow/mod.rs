@@ -13,16 +13,15 @@ mod library;
 mod native;
 mod pool;
 mod prepared;
-mod recent;
 mod reduce;
 mod session;
 mod state;
 mod status;
 
-use crate::{ExecError, leaf::Prepared};
+use crate::ExecError;
+use crate::leaf::{Prepared, recent::Recent};
 use dataset::{Form, Reader};
 use prepared::Callable;
-use recent::Recent;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -97,7 +96,7 @@ impl TensorFlow {
             |key, other| key == other,
             || {
                 library::open()?;
-                Callable::new(comp, ty)
+                Callable::new(comp, ty).map(Arc::new)
             },
         )?;
         Ok(callable)
@@ -111,7 +110,7 @@ impl TensorFlow {
             |key, other| key == other,
             || {
                 library::open()?;
-                Reader::new(element, form)
+                Reader::new(element, form).map(Arc::new)
             },
         )
     }

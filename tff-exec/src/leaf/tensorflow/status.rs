@@ -1,13 +1,11 @@
 //! TensorFlow's errors as one line.
 
 use crate::ExecError;
+use crate::leaf::one_line;
 use tensorflow::Status;
 
 /// The leaf's name in errors.
 pub(super) const LEAF: &str = "TensorFlow";
-
-/// The most characters of a message that are kept.
-const MAX_LEN: usize = 1000;
 
 pub(super) fn prepare_error(reason: impl Into<String>) -> ExecError {
     ExecError::Prepare { leaf: LEAF, reason: reason.into() }
@@ -20,10 +18,10 @@ pub(super) fn run_error(reason: impl Into<String>) -> ExecError {
 /// The message on one line: of several root errors the first, without the stack traces that
 /// TensorFlow appends.
 pub(super) fn describe(status: &Status) -> String {
-    one_line(&status.to_string())
+    first_root(&status.to_string())
 }
 
-fn one_line(message: &str) -> String {
+fn first_root(message: &str) -> String {
     let message = ["Original stack trace for ", "Detected at node ", "Errors may have originated from "]
         .iter()
         .filter_map(|trace| message.split_once(trace))
@@ -35,39 +33,28 @@ fn one_line(message: &str) -> String {
         .and_then(|(_, roots)| roots.split_once("(0)"))
         .map(|(_, first)| first.split_once("\n  (1)").map_or(first, |(first, _)| first))
         .unwrap_or(message);
-    let mut line = String::with_capacity(root.len());
-    for word in root.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if let Some((end, _)) = line.char_indices().nth(MAX_LEN) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
+    one_line(root)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::one_line;
+    use super::first_root;
 
     #[test]
     fn whitespace_collapses_and_traces_go() {
         let message =
             "InvalidArgument: b is\n\tbad\n\t [[{{node Check}}]]\n\nOriginal stack trace for 'Check':\n  File x";
-        assert_eq!(one_line(message), "InvalidArgument: b is bad [[{{node Check}}]]");
+        assert_eq!(first_root(message), "InvalidArgument: b is bad [[{{node Check}}]]");
     }
 
     #[test]
     fn first_of_several_roots_stays() {
         let message = "InvalidArgument: 2 root error(s) found.\n  (0) INVALID_ARGUMENT: first\n\t [[{{node A}}]]\n  (1) INVALID_ARGUMENT: second\n0 successful operations.";
-        assert_eq!(one_line(message), "INVALID_ARGUMENT: first [[{{node A}}]]");
+        assert_eq!(first_root(message), "INVALID_ARGUMENT: first [[{{node A}}]]");
     }
 
     #[test]
     fn long_messages_are_cut() {
-        assert_eq!(one_line(&"é".repeat(5000)).chars().count(), 1001);
+        assert_eq!(first_root(&"é".repeat(5000)).chars().count(), 1001);
     }
 }

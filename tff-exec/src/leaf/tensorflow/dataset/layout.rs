@@ -1,6 +1,6 @@
 //! How the elements of a dataset are laid out in tensors.
 
-use super::super::binding::{check_tensor, steps};
+use crate::leaf::{check_tensor, steps};
 use crate::{ExecError, Tensor, Value};
 use tff_ir::Array;
 use tff_types::{StructType, TensorType, Type, TypeKind};

@@ -5,34 +5,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Values by key. Keys are compared, not hashed: there are some hundreds, and most of the time
 /// two differ in their first word.
 #[derive(Debug)]
-pub(super) struct Recent<K, V> {
+pub(crate) struct Recent<K, V: ?Sized> {
     limit: usize,
     inner: Mutex<Inner<K, V>>,
 }
 
 #[derive(Debug)]
-struct Inner<K, V> {
+struct Inner<K, V: ?Sized> {
     entries: Vec<Entry<K, V>>,
     /// Counts the look-ups.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Entry<K, V> {
+struct Entry<K, V: ?Sized> {
     key: K,
     value: Arc<V>,
     /// The look-up that found it last.
     used: u64,
 }
 
-impl<K: Clone, V> Recent<K, V> {
+impl<K: Clone, V: ?Sized> Recent<K, V> {
     /// An empty store of at most `limit` values, at least one.
-    pub(super) const fn new(limit: usize) -> Self {
+    pub(crate) const fn new(limit: usize) -> Self {
         Self { limit, inner: Mutex::new(Inner { entries: Vec::new(), clock: 0 }) }
     }
 
     /// How many values there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.with(|inner| inner.entries.len())
     }
 
@@ -42,12 +42,12 @@ impl<K: Clone, V> Recent<K, V> {
     ///
     /// # Errors
     /// Those of `make`; nothing is stored then.
-    pub(super) fn get_or_make<E>(
+    pub(crate) fn get_or_make<E>(
         &self,
         key: &K,
         same: impl Fn(&K, &K) -> bool,
         equal: impl Fn(&K, &K) -> bool,
-        make: impl FnOnce() -> Result<V, E>,
+        make: impl FnOnce() -> Result<Arc<V>, E>,
     ) -> Result<Arc<V>, E> {
         let find = |inner: &mut Inner<K, V>| {
             let position = |test: &dyn Fn(&K, &K) -> bool| inner.entries.iter().position(|it| test(&it.key, key));
@@ -62,7 +62,7 @@ impl<K: Clone, V> Recent<K, V> {
             return Ok(found);
         }
         // Not under the lock: of two threads that race, one drops what it made.
-        let made = Arc::new(make()?);
+        let made = make()?;
         Ok(self.with(|inner| find(inner).unwrap_or_else(|| inner.insert(key.clone(), made, self.limit))))
     }
 
@@ -71,7 +71,7 @@ impl<K: Clone, V> Recent<K, V> {
     }
 }
 
-impl<K, V> Inner<K, V> {
+impl<K, V: ?Sized> Inner<K, V> {
     fn insert(&mut self, key: K, value: Arc<V>, limit: usize) -> Arc<V> {
         if self.entries.len() >= limit.max(1)
             && let Some((oldest, _)) = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.used)
@@ -86,11 +86,11 @@ impl<K, V> Inner<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::Recent;
+    use super::{Arc, Recent};
     use std::convert::Infallible;
 
     fn get(store: &Recent<u32, u32>, key: u32, value: u32) -> u32 {
-        let value: Result<_, Infallible> = store.get_or_make(&key, u32::eq, u32::eq, || Ok(value));
+        let value: Result<_, Infallible> = store.get_or_make(&key, u32::eq, u32::eq, || Ok(Arc::new(value)));
         *value.unwrap()
     }
 

@@ -1,0 +1,150 @@
+//! The runtime that is a PJRT plugin: a shared library that is opened when the first module is
+//! compiled, and that any vendor of a device may offer.
+
+mod abi;
+mod ffi;
+
+use super::runtime::{Failure, Runtime};
+use super::signature::Signature;
+use crate::ExecError;
+use ffi::{Buffer, Client, Executable};
+use prost::Message;
+use std::env;
+use std::ffi::c_int;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tff_ir::Array;
+use tff_types::DType;
+
+/// The variable that names a plugin; a user's own setting comes first.
+const VARIABLE: &str = "TFF_PJRT_PLUGIN";
+
+/// The plugins that are open.
+static OPEN: Mutex<Vec<(PathBuf, &Client)>> = Mutex::new(Vec::new());
+
+/// The client of the plugin that the environment names, else of the first of these files that
+/// exists; opened unless it is open.
+///
+/// # Errors
+/// [`ExecError::Library`] where there is none, or it is no plugin, with what to do.
+pub(super) fn open(plugins: &[PathBuf]) -> Result<&'static Client, ExecError> {
+    let named = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let path = match &named {
+        Some(named) => named,
+        None => plugins.iter().find(|path| path.is_file()).ok_or_else(|| missing(plugins))?,
+    };
+    open_file(path).map_err(|reason| library_error(&format!("{} {reason}", path.display())))
+}
+
+fn open_file(path: &Path) -> Result<&'static Client, String> {
+    // One file is one plugin, however it is named.
+    let path = path.canonicalize().map_err(|error| format!("cannot be opened: {error}"))?;
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, client)) = open.iter().find(|(other, _)| *other == path) {
+        return Ok(client);
+    }
+    let client = Client::open(&path)?;
+    tracing::debug!(platform = client.platform(), path = %path.display(), "opened a PJRT plugin");
+    open.push((path, client));
+    Ok(client)
+}
+
+fn missing(plugins: &[PathBuf]) -> ExecError {
+    let looked: Vec<String> = plugins.iter().map(|path| path.display().to_string()).collect();
+    library_error(&match looked.as_slice() {
+        [] => format!("{VARIABLE} is not set"),
+        looked => format!("{VARIABLE} is not set, and there is no file {}", looked.join(", ")),
+    })
+}
+
+fn library_error(reason: &str) -> ExecError {
+    ExecError::Library {
+        library: "a PJRT plugin for XLA",
+        reason: format!("{reason}; run scripts/native.sh pjrt, or set {VARIABLE} to a plugin"),
+    }
+}
+
+/// How modules are compiled: the part that is used of XLA's `CompileOptionsProto`.
+#[derive(Clone, PartialEq, Message)]
+struct CompileOptions {
+    #[prost(bool, tag = "2")]
+    parameter_is_tupled_arguments: bool,
+    #[prost(message, required, tag = "3")]
+    executable_build_options: BuildOptions,
+}
+
+/// The part that is used of XLA's `ExecutableBuildOptionsProto`.
+#[derive(Clone, PartialEq, Message)]
+struct BuildOptions {
+    #[prost(int64, tag = "4")]
+    num_replicas: i64,
+    #[prost(int64, tag = "5")]
+    num_partitions: i64,
+}
+
+impl Runtime for Client {
+    type Executable = Executable;
+    type Buffer = Buffer;
+
+    fn compile(&'static self, module: &[u8], signature: &Signature) -> Result<Executable, Failure> {
+        let options = CompileOptions {
+            parameter_is_tupled_arguments: signature.is_tupled,
+            executable_build_options: BuildOptions { num_replicas: 1, num_partitions: 1 },
+        };
+        self.compile(module, &options.encode_to_vec()).map_err(Failure)
+    }
+
+    fn upload(&'static self, array: &Array) -> Result<Buffer, Failure> {
+        let (Some((_, number)), Some(size), Some(bytes)) =
+            (ELEMENT_TYPES.iter().find(|(dtype, _)| *dtype == array.dtype()), array.dtype().size(), array.as_dense())
+        else {
+            return Err(Failure(format!("XLA has no {}", array.dtype())));
+        };
+        let dims: Result<Vec<i64>, _> = array.dims().iter().map(|&dim| i64::try_from(dim)).collect();
+        let dims = dims.map_err(|_| tff_ir::ArrayError::TooLarge(array.dims().to_vec()))?;
+        self.upload(*number, size, &dims, bytes).map_err(Failure)
+    }
+
+    fn owns(&self, buffer: &Buffer) -> bool {
+        buffer.is_of(self)
+    }
+
+    fn execute(&self, executable: &Executable, arguments: &[&Buffer]) -> Result<Vec<Buffer>, Failure> {
+        executable.execute(arguments).map_err(Failure)
+    }
+
+    fn download(&self, buffer: &Arc<Buffer>) -> Result<Array, Failure> {
+        let (number, dims) = buffer.shape().map_err(Failure)?;
+        let dtype = ELEMENT_TYPES.iter().find(|(_, other)| *other == number).map(|(dtype, _)| *dtype);
+        let dtype = dtype.ok_or_else(|| Failure(format!("a result is of PJRT's type {number}, which no tensor is")))?;
+        let dims: Result<Vec<u64>, _> = dims.into_iter().map(u64::try_from).collect();
+        let dims = dims.map_err(|_| Failure("a result has a negative size".to_owned()))?;
+        let size =
+            dims.iter().try_fold(dtype.size().unwrap_or(0), |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
+        let size = size.ok_or_else(|| tff_ir::ArrayError::TooLarge(dims.clone()))?;
+        let bytes = match buffer.view(dims.len(), size).map_err(Failure)? {
+            Some(bytes) => bytes,
+            None => buffer.copy(dims.len(), size).map_err(Failure)?,
+        };
+        Ok(Array::dense(dtype, dims, bytes)?)
+    }
+}
+
+/// PJRT's numbers of the element types: all but strings.
+const ELEMENT_TYPES: [(DType, c_int); 15] = [
+    (DType::Bool, 1),
+    (DType::Int8, 2),
+    (DType::Int16, 3),
+    (DType::Int32, 4),
+    (DType::Int64, 5),
+    (DType::UInt8, 6),
+    (DType::UInt16, 7),
+    (DType::UInt32, 8),
+    (DType::UInt64, 9),
+    (DType::Float16, 10),
+    (DType::Float32, 11),
+    (DType::Float64, 12),
+    (DType::BFloat16, 13),
+    (DType::Complex64, 14),
+    (DType::Complex128, 15),
+];

@@ -1,0 +1,61 @@
+//! What the leaf needs of a runtime: the seam between what is checked once, for all runtimes, and
+//! what a library does.
+
+use super::signature::Signature;
+use std::fmt;
+use std::sync::Arc;
+use tff_ir::Array;
+
+/// A library that compiles modules and runs them on one device.
+///
+/// A runtime lives as long as the process: libraries with threads of their own cannot be closed.
+/// Its methods may be called from several threads at once. What they are given was checked: that
+/// the module's signature is the computation's, and that arrays are none of strings.
+pub(super) trait Runtime: fmt::Debug + Send + Sync + 'static {
+    /// A compiled module.
+    type Executable: Send + Sync;
+    /// An array in the memory of the device. Nothing writes to it once it is made.
+    type Buffer: Send + Sync + 'static;
+
+    /// Compiles a serialized `xla.HloModuleProto` of this signature.
+    ///
+    /// # Errors
+    /// The library's message.
+    fn compile(&'static self, module: &[u8], signature: &Signature) -> Result<Self::Executable, Failure>;
+
+    /// Copies an array into the memory of the device.
+    ///
+    /// # Errors
+    /// The library's message.
+    fn upload(&'static self, array: &Array) -> Result<Self::Buffer, Failure>;
+
+    /// Whether the buffer is in the memory of this runtime.
+    fn owns(&self, buffer: &Self::Buffer) -> bool;
+
+    /// Runs a module on the caller's thread, with one argument for each parameter of its
+    /// signature. The results, one for each of its signature, are complete when it returns, and
+    /// the arguments unchanged.
+    ///
+    /// # Errors
+    /// The library's message.
+    fn execute(&self, executable: &Self::Executable, arguments: &[&Self::Buffer])
+    -> Result<Vec<Self::Buffer>, Failure>;
+
+    /// The content of a buffer: a view where the memory of the device is that of the process, else
+    /// a copy.
+    ///
+    /// # Errors
+    /// The library's message, or that the content is no array.
+    fn download(&self, buffer: &Arc<Self::Buffer>) -> Result<Array, Failure>;
+}
+
+/// Why a library did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Failure(pub(super) String);
+
+impl From<tff_ir::ArrayError> for Failure {
+    fn from(error: tff_ir::ArrayError) -> Self {
+        Self(error.to_string())
+    }
+}

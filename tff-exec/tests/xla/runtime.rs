@@ -1,0 +1,27 @@
+//! The runtime that the suite runs on: the PJRT plugin in `.native`, or the environment's.
+
+use std::path::{Path, PathBuf};
+use tff_exec::leaf::xla::Options;
+
+/// What makes a leaf on this runtime.
+pub(crate) fn options() -> Options {
+    Options { plugins: vec![plugin()], ..Options::default() }
+}
+
+/// What makes an executor on this runtime, with TensorFlow too.
+pub(crate) fn executor_options() -> tff_exec::Options {
+    let mut options = tff_exec::Options::default();
+    options.library_dir = native("tensorflow");
+    options.pjrt_plugins = vec![plugin()];
+    options
+}
+
+fn plugin() -> PathBuf {
+    native("pjrt").unwrap_or_default().join("pjrt_c_api_cpu_plugin.so")
+}
+
+/// A folder of `.native` in a folder above the crate.
+fn native(library: &str) -> Option<PathBuf> {
+    let start = Path::new(env!("CARGO_MANIFEST_DIR"));
+    start.ancestors().map(|dir| dir.join(".native").join(library)).find(|dir| dir.is_dir())
+}
