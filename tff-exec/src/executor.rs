@@ -4,6 +4,7 @@ use crate::composing::{Children, Workers};
 use crate::conform::{check, conform};
 use crate::eval::{Code, Compilation, Context, Frame, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
+use crate::value::check_n_clients;
 use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
@@ -181,7 +182,7 @@ impl Program {
     pub fn call(&self, argument: Option<Value>, n_clients: Option<usize>) -> Result<Value, ExecError> {
         let n_clients = cardinality(argument.as_ref(), n_clients)?;
         match (&self.executor.0.workers, n_clients) {
-            (Some(workers), Some(n_clients @ 1..)) => workers.run(n_clients, &mut |children| {
+            (Some(workers), Some(n_clients @ 1..)) => workers.run(check_n_clients(n_clients)?, &mut |children| {
                 let children = Children::new(children);
                 self.call_on(Some(&children), argument.clone(), Some(n_clients))
             }),

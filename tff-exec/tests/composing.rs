@@ -200,6 +200,14 @@ fn what_children_answer_is_checked() {
 }
 
 #[test]
+fn there_may_be_so_many_clients_as_there_is_memory_for() {
+    let answer = placed("clients", true, vec![array(Scalar::Int32(1))]);
+    let children = [Scripted::new("one", 2_000_000_000, Ok(answer))];
+    let error = run("federated_eval_at_clients(( -> lit int32 1))", &children, None).unwrap_err();
+    assert!(matches!(error, ExecError::Limit { what: "the number of clients", .. }), "{error}");
+}
+
+#[test]
 fn who_is_lost_counts_before_who_fails_and_else_the_first_in_order() {
     let failed = |name: &str| {
         let (worker, message) = (Arc::from(name), "it failed".to_owned());

@@ -109,6 +109,7 @@ impl RemoteExecutor {
         };
         let response = connection.call(GET_EXECUTOR, send).await?;
         let id = response.executor.ok_or_else(|| connection.unavailable("it gives no executor"))?;
+        tracing::debug!(worker = &*connection.name, executor = id.id, "opened");
         let (disposals, disposed) = mpsc::unbounded_channel();
         let runtime = Handle::current();
         let closing = dispose_all(connection.clone(), id.clone(), disposed);
