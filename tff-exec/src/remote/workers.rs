@@ -152,34 +152,36 @@ impl RemoteWorkers {
         }
     }
 
-    /// An executor of each of these, for so many clients; asks for all at once that are not kept.
+    /// An executor of each of these, for so many clients: one that is kept, or a new one.
     fn open_all(&self, parts: Vec<(&Member, usize)>) -> Vec<Result<Arc<RemoteExecutor>, ExecError>> {
-        let opening: Vec<_> = parts.iter().map(|&(member, n_clients)| self.open(member, n_clients)).collect();
-        let opened = opening.into_iter().zip(parts);
-        opened
-            .map(|(opening, (member, n_clients))| {
-                if let Some(executor) = member.executor(n_clients) {
-                    return Ok(executor);
-                }
+        // All are asked before the first answer is waited for.
+        let opening = parts.into_iter().map(|(member, n_clients)| {
+            let kept = member.executor(n_clients);
+            (member, kept.ok_or_else(|| self.open(member, n_clients)))
+        });
+        let opening: Vec<_> = opening.collect();
+        let opened = opening.into_iter().map(|(member, opening)| match opening {
+            Ok(kept) => Ok(kept),
+            Err(opening) => {
                 let gone = || Err(member.connection.unavailable("its connection is closed"));
-                let executor = Arc::new(opening.map_or_else(gone, |it| it.recv().unwrap_or_else(|_| gone()))?);
+                let executor = Arc::new(opening.recv().unwrap_or_else(|_| gone())?);
                 member.keep(executor.clone());
                 Ok(executor)
-            })
-            .collect()
+            }
+        });
+        opened.collect()
     }
 
-    fn open(&self, member: &Member, n_clients: usize) -> Option<mpsc::Receiver<Result<RemoteExecutor, ExecError>>> {
-        if member.executor(n_clients).is_some() {
-            return None;
-        }
+    fn open(&self, member: &Member, n_clients: usize) -> mpsc::Receiver<Result<RemoteExecutor, ExecError>> {
         let (sender, receiver) = mpsc::channel();
         let (connection, open) = (member.connection.clone(), self.open.clone());
-        self.runtime.as_ref()?.spawn(async move {
-            // Whoever asked waits for it.
-            let _ = sender.send(RemoteExecutor::open(connection, n_clients, open).await);
-        });
-        Some(receiver)
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                // Whoever asked waits for it.
+                let _ = sender.send(RemoteExecutor::open(connection, n_clients, open).await);
+            });
+        }
+        receiver
     }
 }
 

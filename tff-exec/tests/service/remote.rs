@@ -324,6 +324,23 @@ fn an_executor_makes_values_step_by_step() {
 }
 
 #[test]
+fn programs_run_at_the_same_time() {
+    let servers = Servers::start(2);
+    let program = prepare(CASES[1].0, Some(workers(&servers.ports, &RemoteOptions::default())));
+    std::thread::scope(|scope| {
+        for n_clients in 1..=12 {
+            let program = &program;
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    let found = program.call(Some(numbered(n_clients, int)), None).unwrap();
+                    assert_eq!(format!("{found:?}"), format!("{:?}", numbered(n_clients, int)));
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn addresses_are_checked() {
     let refused = |address: &str| RemoteWorkers::new(&[address], &RemoteOptions::default()).unwrap_err().to_string();
     for address in ["", "localhost", ":8000", "localhost:port", "http://localhost:8000", "user@host:1", "a b:1"] {
