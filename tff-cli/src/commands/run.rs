@@ -5,6 +5,7 @@ use crate::computation;
 use crate::forms::{self, Form, SubRounds};
 use crate::input::{ArgumentSource, Source};
 use crate::members::Members;
+use crate::workers::WorkersArgs;
 use crate::{json, output, render};
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
@@ -23,7 +24,8 @@ Examples:
   tff run mean.pb --arg values.pb --json        a serialized Value; the result as JSON
   tff run constant.pb --clients 3               no argument; three clients
   tff run next.pb --arg state.json -o out.pb    the result as a serialized Value
-  tff run next.mrf --arg a.json --sub-rounds 3   a form, its clients in three parts";
+  tff run next.mrf --arg a.json --sub-rounds 3   a form, its clients in three parts
+  tff run sum.pb --arg '[1, 2, 3]' --workers a:8000,b:8000    its clients on two machines";
 
 const JSON: &str = "\
 JSON follows the type of the argument:
@@ -70,6 +72,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     executor: ExecutorArgs,
+    #[command(flatten)]
+    workers: WorkersArgs,
 }
 
 impl Args {
@@ -93,7 +97,7 @@ impl Args {
         if let Some(path) = &self.output {
             output::check_folder(path)?;
         }
-        let executor = self.executor.executor();
+        let executor = self.executor.executor_on(&self.workers)?;
         let result = match self.sub_rounds {
             None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(Into::into),
             Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
@@ -176,7 +180,7 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         Value::Tensor(_)
         | Value::Sequence(_)
         | Value::Server(_)
-        | Value::Clients(Clients::AllEqual(_))
+        | Value::Clients(Clients::AllEqual(_) | Clients::Held(_))
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
