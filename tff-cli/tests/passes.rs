@@ -115,7 +115,7 @@ impl Terms {
     }
 
     fn term(&mut self, depth: usize, kind: Kind) -> String {
-        if let Some(name) = self.name(kind).filter(|_| depth == 0 || self.state % 3 == 0) {
+        if let Some(name) = self.name(kind).filter(|_| depth == 0 || self.state.is_multiple_of(3)) {
             return name.to_owned();
         }
         if depth == 0 {
