@@ -165,14 +165,12 @@ fn run_forms(folder: &Folder, name: &str) -> usize {
         compiled.is_ok().then_some((to, form))
     });
     let mut runs = 0;
-    for (clients, argument) in [0, 1, 7].into_iter().zip(arguments(name).map(|argument| argument.to_string())) {
+    for argument in arguments(name).map(|argument| argument.to_string()) {
         let args = ["--json", "--arg", &argument, INSECURE];
         let expected = folder.json(&[&["run", &comp], &args[..]].concat());
         for (to, form) in forms.iter().flatten() {
             let sub_rounds: &[Option<&str>] = match *to {
                 "distribute-aggregate" => &[None],
-                // Most of the time is that in which TensorFlow's library is loaded.
-                _ if clients == 1 => &[Some("2")],
                 _ => &[None, Some("1"), Some("2"), Some("3")],
             };
             for sub_rounds in sub_rounds {
