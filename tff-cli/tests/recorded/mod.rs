@@ -133,8 +133,10 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
 
 /// An executor in this process, which runs what is compiled.
 pub fn executor() -> Executor {
+    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
     let mut options = tff_exec::Options::default();
-    options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
+    options.library_dir = Some(native.join("tensorflow"));
+    options.pjrt_plugins = vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")];
     Executor::new(options)
 }
 

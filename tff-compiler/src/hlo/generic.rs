@@ -28,8 +28,8 @@ pub fn binary_operator(op: BinaryOp, ty: &Type) -> Option<Comp> {
 /// As [`binary_operator`], with the right element first made fit for the left one; as
 /// [`graph::generic::binary_operator_with_upcast`](crate::graph::generic::binary_operator_with_upcast).
 ///
-/// A module converts neither floats to integers nor complex numbers to real ones: XLA would give
-/// others.
+/// No module converts floats to integers, complex numbers to real ones, or truth values: XLA would
+/// give others.
 #[must_use]
 pub fn binary_operator_with_upcast(op: BinaryOp, ty: &Type) -> Option<Comp> {
     on_pair(ty, |module, [left, right], [left_ty, right_ty]| {

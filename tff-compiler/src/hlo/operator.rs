@@ -49,15 +49,17 @@ pub(super) fn upcast(module: &mut ModuleBuilder, value: &Value, ty: &Type, targe
     }
 }
 
-/// The elements as those of another dtype. What TensorFlow leaves to the processor, and drops, is
-/// left to it: floats as integers, complex numbers as real ones.
+/// The elements as those of another dtype; `None` where a graph would give others. TensorFlow leaves
+/// it to the processor which integer a float becomes, and drops imaginary parts; XLA takes a factor
+/// that was a truth value for a condition.
 fn convert(module: &mut ModuleBuilder, tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     let from = tensor.ty.dtype;
     if from == dtype {
         return Some(tensor.clone());
     }
-    let is_exact = |dtype: DType| dtype.is_integer() || dtype == DType::Bool;
-    if dtype == DType::Bool || is_exact(dtype) && !is_exact(from) || from.is_complex() && !dtype.is_complex() {
+    let is_same =
+        from.is_integer() || from.is_floating() && !dtype.is_integer() || from.is_complex() && dtype.is_complex();
+    if !is_same || dtype == DType::Bool {
         return None;
     }
     // TensorFlow rounds to 16 bits after it has rounded to 32.
@@ -82,13 +84,25 @@ fn of_tensors(module: &mut ModuleBuilder, op: BinaryOp, left: &Tensor, right: &T
         BinaryOp::Subtract => "subtract",
         BinaryOp::Multiply => "multiply",
         BinaryOp::Divide => "divide",
-        BinaryOp::Minimum => "minimum",
-        BinaryOp::Maximum => "maximum",
+        BinaryOp::Minimum => return Some(extreme(module, "minimum", left, right)),
+        BinaryOp::Maximum => return Some(extreme(module, "maximum", left, right)),
         BinaryOp::FloorMod => return floor_mod(module, left, right),
         // Only sums that can fail need them.
         BinaryOp::LeftShift | BinaryOp::LessEqual => return None,
     };
     Some(module.binary(name, left, right))
+}
+
+/// NaN where either is, which a runtime of XLA may see otherwise.
+fn extreme(module: &mut ModuleBuilder, name: &str, left: &Tensor, right: &Tensor) -> Tensor {
+    let mut result = module.binary(name, left, right);
+    if left.ty.dtype.is_floating() {
+        for operand in [left, right] {
+            let is_nan = module.compare("NE", operand, operand);
+            result = module.select(&is_nan, operand, &result);
+        }
+    }
+    result
 }
 
 /// XLA's remainder has the sign of the dividend. Modulo zero, which is an error of a graph of

@@ -16,6 +16,8 @@ pub(super) fn array(ty: &TensorType) -> ShapeProto {
     ShapeProto {
         element_type: primitive_type(ty.dtype).unwrap_or_default().into(),
         is_dynamic_dimension: vec![false; dimensions.len()],
+        // Constants, all of them scalars, need a layout; else XLA chooses it.
+        layout: dimensions.is_empty().then(Bytes::new),
         dimensions,
         ..ShapeProto::default()
     }
@@ -54,8 +56,7 @@ pub(super) fn scalar_ty(dtype: DType) -> TensorType {
 
 /// A scalar as a constant; there are none of strings.
 pub(super) fn literal(scalar: &Scalar) -> Option<LiteralProto> {
-    // A constant needs the layout even where it is that of no dimensions.
-    let shape = ShapeProto { layout: Some(Bytes::new()), ..array(&scalar_ty(scalar.dtype())) };
+    let shape = array(&scalar_ty(scalar.dtype()));
     let mut literal = LiteralProto { shape: Some(shape), ..LiteralProto::default() };
     let bytes = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
     match scalar {

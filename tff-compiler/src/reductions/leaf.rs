@@ -30,10 +30,7 @@ impl Leaf {
 
     /// `(<T,U> -> R)`: see [`generic::binary_operator_with_upcast`].
     pub(super) fn binary_operator_with_upcast(self, op: BinaryOp, ty: &Type) -> Result<Comp, Problem> {
-        self.choose(
-            || hlo::binary_operator_with_upcast(op, ty),
-            || generic::binary_operator_with_upcast(op, ty),
-        )
+        self.choose(|| hlo::binary_operator_with_upcast(op, ty), || generic::binary_operator_with_upcast(op, ty))
     }
 
     fn choose(
