@@ -2,7 +2,7 @@
 
 # Features that build without any native library; whoever adds one lists it here.
 FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary,tff-exec/service
-FUZZ_TARGETS := computation_decode computation_random computation_text type_decode type_text
+FUZZ_TARGETS := compile computation_decode computation_random computation_text type_decode type_text xla_binding
 FUZZ_SECONDS := 60
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)

@@ -24,8 +24,12 @@ pub fn repository_file(name: &str) -> PathBuf {
 pub fn executor() -> Executor {
     let mut options = Options::default();
     options.library_dir = Some(repository_file(".native/tensorflow"));
+    options.pjrt_plugins = vec![repository_file(PLUGIN)];
     Executor::new(options)
 }
+
+/// The provisioned PJRT plugin, as a file of the repository.
+pub const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
 
 /// `float32[n]`.
 #[must_use]

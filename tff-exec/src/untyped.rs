@@ -24,6 +24,33 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
+    /// Notes what a computation tells of who wrote it, unless that is known. The frontend of 0.80
+    /// gives each graph a layout map, that of later versions none; both give it a session token,
+    /// unlike compilers, whose graphs tell nothing.
+    pub(crate) fn hear(&mut self, comp: &pb::Computation) {
+        if self.tensor_protos || self.arrays {
+            return;
+        }
+        let mut left = vec![comp];
+        while let Some(comp) = left.pop() {
+            use pb::computation::Computation as C;
+            match comp.computation.as_ref() {
+                Some(C::Tensorflow(graph)) if graph.layout_map.is_some() => return self.tensor_protos = true,
+                Some(C::Tensorflow(graph)) if !graph.session_token_tensor_name.is_empty() => return self.arrays = true,
+                Some(C::Call(call)) => {
+                    left.extend(call.function.as_deref().into_iter().chain(call.argument.as_deref()))
+                }
+                Some(C::Lambda(lambda)) => left.extend(lambda.result.as_deref()),
+                Some(C::Selection(selection)) => left.extend(selection.source.as_deref()),
+                Some(C::Struct(structure)) => left.extend(structure.element.iter().filter_map(|it| it.value.as_ref())),
+                Some(C::Block(block)) => {
+                    left.extend(block.local.iter().filter_map(|it| it.value.as_ref()).chain(block.result.as_deref()));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Whether tensors are written in an `Any`; in both forms as long as nothing was heard.
     const fn writes_tensor_protos(self) -> bool {
         self.tensor_protos || !self.arrays
@@ -179,14 +206,17 @@ pub(crate) fn write(value: &Value, to: &Reader<'_>) -> Result<pb::Value, ExecErr
             V::Struct(pb::value::Struct { element: element.collect::<Result<_, ExecError>>()? })
         }
         Value::Sequence(sequence) => V::Sequence(write_sequence(sequence, to)?),
-        Value::Server(member) => federated_message(Placement::Server, vec![write(member, to)?]),
+        Value::Server(member) => federated_message(Placement::Server, true, vec![write(member, to)?]),
         Value::Clients(Clients::AllEqual(member)) => {
             let member = write(member, to)?;
-            federated_message(Placement::Clients, vec![member; check_n_clients(to.n_clients)?])
+            federated_message(Placement::Clients, false, vec![member; check_n_clients(to.n_clients)?])
         }
         Value::Clients(Clients::Each(members)) => {
             let members = members.iter().map(|member| write(member, to));
-            federated_message(Placement::Clients, members.collect::<Result<_, _>>()?)
+            federated_message(Placement::Clients, false, members.collect::<Result<_, _>>()?)
+        }
+        Value::Clients(Clients::Held(_)) => {
+            return Err(ExecError::Internal("values that workers hold were to be written"));
         }
         Value::Placement(placement) => V::Computation(pb::Computation {
             r#type: Some(Type::placement().to_proto().map_err(|error| ExecError::Decode(error.to_string()))?),
@@ -228,9 +258,9 @@ fn flatten(value: &Value, arrays: &mut Vec<pb::Array>) -> Result<(), ExecError> 
     Ok(())
 }
 
-fn federated_message(placement: Placement, value: Vec<pb::Value>) -> pb::value::Value {
+/// A federated value without the type of its members, which no worker needs.
+pub(crate) fn federated_message(placement: Placement, all_equal: bool, value: Vec<pb::Value>) -> pb::value::Value {
     let spec = pb::PlacementSpec { placement: Some(pb::placement_spec::Placement::Value(placement.to_proto())) };
-    let all_equal = placement == Placement::Server;
     pb::value::Value::Federated(pb::value::Federated {
         r#type: Some(pb::FederatedType { placement: Some(spec), all_equal, member: None }),
         value,

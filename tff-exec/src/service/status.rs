@@ -17,7 +17,9 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
-        ExecError::Library { .. } | ExecError::Prepare { .. } | ExecError::Run { .. } | ExecError::Internal(_) => {
+        // Of a worker behind this one. To repeat is what helps there.
+        ExecError::WorkerUnavailable { .. } => Code::Unavailable,
+        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {
             Code::Internal
         }
         ExecError::Mismatch { .. }
@@ -27,6 +29,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::UnknownCardinality
         | ExecError::UnknownIntrinsic(_)
         | ExecError::Compile(_)
+        | ExecError::Prepare { .. }
         | ExecError::Array(_)
         | ExecError::Type(_)
         | ExecError::Decode(_)

@@ -3,7 +3,7 @@
 //! A module is compiled once per computation. A call copies what the device does not hold yet into
 //! its memory, runs on the caller's thread, and returns tensors that remember where the device has
 //! them. Everything that a sender decides is checked here, before a runtime sees it; what compiles
-//! and runs is a [`runtime::Runtime`].
+//! and runs is a runtime, behind the trait in `runtime.rs`.
 
 mod binding;
 mod pjrt;
@@ -13,7 +13,7 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
-use prepared::Callable;
+use prepared::{Callable, Checked};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,7 +55,8 @@ pub struct Xla {
 
 impl Xla {
     /// A leaf that opens the plugin on first use. A plugin is opened once in a process, and stays
-    /// open.
+    /// open. Plugins log to stderr what they return as errors too, unless `TF_CPP_MIN_LOG_LEVEL`
+    /// is set, as [`TensorFlow::new`](crate::TensorFlow::new) does.
     #[must_use]
     pub const fn new(options: Options) -> Self {
         let prepared = Recent::new(options.max_prepared);
@@ -76,17 +77,29 @@ impl Xla {
         pjrt::open(&self.options.plugins).map(drop)
     }
 
+    /// Checks what can be checked of a computation without a plugin.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`], with the place, where the module is damaged, or module, bindings and
+    /// type do not fit each other.
+    pub fn check(comp: &tff_ir::Xla, ty: &FunctionType) -> Result<(), ExecError> {
+        Checked::new(comp, ty).map(drop)
+    }
+
     /// Checks and compiles a computation of this type, or finds it among those that were.
     ///
     /// # Errors
-    /// [`ExecError::Prepare`], with the place, where the module is damaged or refused, or where
-    /// module, bindings and type do not fit each other; [`ExecError::Library`] without a plugin.
+    /// Those of [`Self::check`]; [`ExecError::Library`] without a plugin; [`ExecError::Prepare`]
+    /// where the plugin refuses the module.
     pub fn prepare(&self, comp: &Arc<tff_ir::Xla>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || Ok(Arc::new(Callable::new(comp, ty, || pjrt::open(&self.options.plugins))?)),
+            || {
+                let checked = Checked::new(comp, ty)?;
+                Ok(Arc::new(Callable::new(comp, checked, pjrt::open(&self.options.plugins)?)?))
+            },
         )
     }
 }
