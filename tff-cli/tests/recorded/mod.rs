@@ -131,12 +131,13 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// An executor in this process, which runs what is compiled.
+/// An executor in this process, which runs what is compiled, every graph in TensorFlow.
 pub fn executor() -> Executor {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
     let mut options = tff_exec::Options::default();
     options.library_dir = Some(native.join("tensorflow"));
     options.pjrt_plugins = vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")];
+    options.without_kernels = true;
     Executor::new(options)
 }
 
