@@ -3,12 +3,14 @@
 
 mod recorded;
 
-use recorded::executor;
-use tff_compiler::{Options, compile_to_native};
-use tff_exec::{Clients, Value};
+use prost::Message;
+use recorded::{executor, near, same};
+use tff_compiler::graph::{BinaryOp, generic};
+use tff_compiler::{Options, compile_to_native, hlo};
+use tff_exec::{Clients, Executor, Value};
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Array, Scalar};
-use tff_types::DType;
+use tff_ir::{Array, Comp, Scalar};
+use tff_types::{DType, Type};
 
 fn int(number: i32) -> Value {
     Value::scalar(Scalar::Int32(number))
@@ -139,4 +141,117 @@ fn insecure_aggregations() {
     assert_eq!(vectors([4, 6]), "<5,[7 9]>");
     assert!(vectors([4, 5]).contains("client value larger"));
     assert!(vectors([3, 6]).contains("client value larger"));
+}
+
+/// The value of a function of this parameter for each argument. In it `comp#square` multiplies two values of type `ty` in
+/// one leaf, and nothing is of the other one.
+fn in_leaf(executor: &Executor, is_xla: bool, text: &str, ty: &str, arguments: &[Value]) -> Vec<Value> {
+    let pair: Type = format!("<{ty},{ty}>").parse().unwrap();
+    let square = match is_xla {
+        true => hlo::binary_operator(BinaryOp::Multiply, &pair).unwrap(),
+        false => generic::binary_operator(BinaryOp::Multiply, &pair).unwrap(),
+    };
+    let mut environment = Environment::default();
+    environment.bodies.insert_comp("square", square.to_proto().unwrap().encode_to_vec().into());
+    let comp = parse(text, &environment).unwrap().comp;
+    let mut options = Options::default();
+    options.insecure_aggregation = true;
+    let compiled = compile_to_native(&comp, &options).unwrap().comp;
+    let other = if is_xla { "tensorflow" } else { "xla" };
+    assert!(compiled.preorder().map(Comp::kind_name).all(|kind| kind != other), "{compiled}");
+    let program = executor.prepare(&compiled).unwrap();
+    arguments.iter().map(|argument| program.call(Some(argument.clone()), None).unwrap()).collect()
+}
+
+/// Numbers of a dtype: the positive ones of an integer, those around zero of others.
+fn array(dtype: DType, n_elements: u64, start: i8) -> Value {
+    let scalar = |number: i8| match dtype {
+        DType::Int8 => Scalar::Int8(number),
+        DType::Int32 => Scalar::Int32(number.into()),
+        DType::UInt64 => Scalar::UInt64(number.unsigned_abs().into()),
+        DType::Float16 => Scalar::Float16(number.into()),
+        DType::BFloat16 => Scalar::BFloat16(number.into()),
+        DType::Float32 => Scalar::Float32(f32::from(number) / 3.0),
+        DType::Float64 => Scalar::Float64(f64::from(number) / 3.0),
+        DType::Complex64 => Scalar::Complex64(number.into(), 0.5),
+        other => panic!("no numbers of {other}"),
+    };
+    let scalars: Vec<_> = (0..n_elements).map(|index| scalar(start + 3 * index as i8)).collect();
+    let dims = if n_elements == 1 { vec![] } else { vec![n_elements] };
+    Value::array(Array::from_scalars(dtype, dims, &scalars).unwrap())
+}
+
+#[test]
+fn values_of_xla_are_aggregated_in_xla_as_those_of_tensorflow_in_tensorflow() {
+    let executor = executor();
+    let numbers = [DType::Int8, DType::Int32, DType::UInt64];
+    let floats = [DType::Float16, DType::BFloat16, DType::Float32, DType::Float64];
+    for dtype in numbers.into_iter().chain(floats).chain([DType::Complex64]) {
+        let ty = format!("<a={dtype}[2],b=<{dtype}>>");
+        let arguments = [0, 1, 7].map(|n_clients| {
+            let member = |client| {
+                let value =
+                    Value::structure([array(dtype, 2, client - 2), Value::structure([array(dtype, 1, client)])]);
+                pair(value, int(i32::from(client)))
+            };
+            clients((0..n_clients).map(member))
+        });
+        let mut calls = vec!["%federated_sum(v)", "%federated_map(<(x:T -> %generic_plus(<x,x>)),v>)"];
+        if !dtype.is_complex() {
+            calls.extend(["%federated_min(v)", "%federated_max(v)"]);
+        }
+        if dtype.is_integer() {
+            calls.push("%federated_secure_modular_sum(<v,lit int32 7>)");
+            calls.push(
+                "%federated_apply(<(x:T -> %generic_divide:(<T,T> -> <a=Q[2],b=<Q>>)(<x,x>)),%federated_sum(v)>)",
+            );
+        } else if dtype != DType::BFloat16 {
+            calls.extend(["%federated_mean(v)", "%federated_weighted_mean(<v,w>)"]);
+        }
+        let quotient = if dtype == DType::Int8 { "float32" } else { "float64" };
+        let result = calls.join(",");
+        let text = format!(
+            "(c:{{<T,int32>}}@CLIENTS -> (let v=%federated_map(<(x:<T,int32> -> comp#square(<x[0],x[0]>)),c>),\
+             w=%federated_map(<(x:<T,int32> -> x[1]),c>) in <{result}>))"
+        );
+        let text = text.replace("Q", quotient).replace("<T,", &format!("<{ty},")).replace("x:T", &format!("x:{ty}"));
+        let text = text.replace(",T>", &format!(",{ty}>"));
+        let [by_xla, by_tensorflow] = [true, false].map(|is_xla| in_leaf(&executor, is_xla, &text, &ty, &arguments));
+        for (by_xla, by_tensorflow) in by_xla.iter().zip(&by_tensorflow) {
+            let is_same = if dtype.is_integer() { same } else { near };
+            assert!(is_same(by_xla, by_tensorflow), "{ty}: {by_xla:?} {by_tensorflow:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_is_summed_in_either_leaf() {
+    let executor = executor();
+    let elements: Vec<_> = (1..4).map(|start| array(DType::Float32, 2, start)).collect();
+    let sequence = tff_exec::Sequence::from_elements("float32[2]".parse().unwrap(), elements);
+    let text = "(s:float32[2]* -> (let sum=%sequence_sum(s) in <sum,comp#square(<sum,sum>)>))";
+    let arguments = [Value::Sequence(sequence)];
+    let [by_xla, by_tensorflow] =
+        [true, false].map(|is_xla| in_leaf(&executor, is_xla, text, "float32[2]", &arguments));
+    assert!(same(&by_xla[0], &by_tensorflow[0]));
+}
+
+#[test]
+fn values_of_both_leaves_meet_in_one_computation() {
+    let pair_ty: Type = "<float32,float32>".parse().unwrap();
+    let mut environment = Environment::default();
+    let bodies = [
+        ("xla", hlo::binary_operator(BinaryOp::Multiply, &pair_ty).unwrap()),
+        ("tf", generic::binary_operator(BinaryOp::Multiply, &pair_ty).unwrap()),
+    ];
+    for (label, comp) in bodies {
+        environment.bodies.insert_comp(label, comp.to_proto().unwrap().encode_to_vec().into());
+    }
+    let text = "(v:{float32}@CLIENTS -> (let xs=%federated_map(<(x:float32 -> comp#xla(<x,x>)),v>),\
+                ts=%federated_map(<(x:float32 -> comp#tf(<x,x>)),v>) in \
+                <%federated_mean(xs),%federated_mean(ts),%generic_plus(<%federated_sum(xs),%federated_sum(ts)>)>))";
+    let compiled = compile_to_native(&parse(text, &environment).unwrap().comp, &Options::default()).unwrap().comp;
+    let program = executor().prepare(&compiled).unwrap();
+    let result = program.call(Some(clients([1.0, 2.0, 4.0].map(float))), None).unwrap();
+    assert_eq!(numbers(&result), "<7.0,7.0,42.0>");
 }

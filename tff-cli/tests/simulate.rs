@@ -76,6 +76,20 @@ fn training_in_jax_gives_what_jax_alone_does() {
 }
 
 #[test]
+fn training_in_jax_needs_no_tensorflow() {
+    let empty = tempfile::tempdir().unwrap();
+    let simulate = |folder: &str| {
+        let config = example(folder).join("digits.toml");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
+        command.arg("simulate").arg(config).args(["--rounds", "2"]).env("TENSORFLOW_DIR", empty.path());
+        command.env_remove("TFF_LOG").output().unwrap()
+    };
+    assert_eq!(stdout(&simulate("digits-jax")).lines().filter(|line| line.starts_with("round ")).count(), 2);
+    // Where it is needed, it is missed.
+    assert_eq!(simulate("digits").status.code(), Some(1));
+}
+
+#[test]
 fn sampled_rounds_are_the_same_twice_and_leave_a_history() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -2,7 +2,8 @@
 //! that something can run, without Python and without TensorFlow.
 //!
 //! A [pass] rewrites a computation into an equivalent one; a pipeline runs [passes] in order.
-//! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold.
+//! [`graph`] builds, merges and rewrites the TensorFlow graphs that computations hold, [`hlo`] builds
+//! the XLA modules that take their place among modules.
 //!
 //! ```
 //! use tff_compiler::{Options, call_dominant};
@@ -23,6 +24,8 @@ pub mod extract;
 pub mod forms;
 mod free_names;
 pub mod graph;
+pub mod hlo;
+mod leaves;
 mod local;
 pub mod pass;
 pub mod passes;

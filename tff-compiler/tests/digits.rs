@@ -8,7 +8,7 @@ use tff_ir::{Comp, CompiledComputation};
 use tff_proto::v0 as pb;
 
 fn read(name: &str) -> Comp {
-    let path = format!("{}/../examples/digits/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../examples/{name}", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(path).unwrap();
     Comp::from_proto(&pb::Computation::decode(bytes.as_slice()).unwrap()).unwrap()
 }
@@ -28,7 +28,7 @@ fn calls(comp: &Comp) -> String {
 #[test]
 fn native() {
     let native = |name: &str| {
-        let comp = read(name);
+        let comp = read(&format!("digits/{name}"));
         let Compiled { comp: compiled, stats } = compile_to_native(&comp, &Options::default()).unwrap();
         assert_eq!(compiled.ty(), comp.ty(), "{name}");
         let changed: Vec<_> = stats.iter().filter(|it| it.changed).map(|it| it.pass).collect();
@@ -40,12 +40,32 @@ fn native() {
 }
 
 #[test]
+fn what_is_all_of_jax_stays_without_tensorflow() {
+    for name in ["initialize.pb", "next.pb", "evaluate.pb"] {
+        let comp = read(&format!("digits-jax/{name}"));
+        let compile = || compile_to_native(&comp, &Options::default()).unwrap().comp;
+        let compiled = compile();
+        assert!(compiled.preorder().any(|part| part.kind_name() == "xla"), "{name}");
+        assert!(compiled.preorder().all(|part| part.kind_name() != "tensorflow"), "{name}");
+        let is_native = |part: &Comp| {
+            part.as_intrinsic().is_none_or(|it| !["federated_sum", "federated_mean"].contains(&it.uri.as_ref()))
+        };
+        assert!(compiled.preorder().all(is_native), "{name}");
+        assert!(compiled.to_proto().unwrap() == compile().to_proto().unwrap(), "{name}");
+    }
+}
+
+#[test]
 fn forms() {
-    let comp = read("next.pb");
+    let comp = read("digits/next.pb");
     let map_reduce = MapReduceForm::from_comp(&comp, &Options::default()).unwrap();
     let distribute = DistributeAggregateForm::from_comp(&comp, &Options::default()).unwrap();
     let mergeable = MergeableCompForm::from_comp(&comp, &Options::default()).unwrap();
     let wholes = [map_reduce.to_comp().unwrap(), distribute.to_comp().unwrap(), mergeable.to_comp().unwrap()];
+    let jax = read("digits-jax/next.pb");
+    let of_jax = MergeableCompForm::from_comp(&jax, &Options::default()).unwrap();
+    assert!(of_jax.parts().iter().all(|(_, part)| part.preorder().all(|part| part.kind_name() != "tensorflow")));
+    assert!(jax.ty().is_assignable_from(of_jax.to_comp().unwrap().ty()));
     for whole in wholes {
         assert!(comp.ty().is_assignable_from(whole.ty()), "{}\n{}", comp.ty(), whole.ty());
         let compiled = call_dominant(&whole, &Options::default()).unwrap().comp;

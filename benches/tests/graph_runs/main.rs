@@ -4,6 +4,7 @@
 mod generic;
 mod golden;
 mod merged;
+mod modules;
 
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::Array;
+use tff_ir::{Array, Scalar};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
@@ -133,8 +133,10 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
 
 /// An executor in this process, which runs what is compiled, every graph in TensorFlow.
 pub fn executor() -> Executor {
+    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
     let mut options = tff_exec::Options::default();
-    options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
+    options.library_dir = Some(native.join("tensorflow"));
+    options.pjrt_plugins = vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")];
     options.without_kernels = true;
     Executor::new(options)
 }
@@ -152,6 +154,34 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<(String, Array)>) {
             members.iter().enumerate().for_each(|(index, member)| leaves(member, &format!("{at}@{index}"), found));
         }
         other => panic!("no leaves of {other:?}"),
+    }
+}
+
+/// Equal but for the last bit of a quotient: TensorFlow multiplies by the reciprocal.
+pub fn near(left: &Value, right: &Value) -> bool {
+    let numbers = |value: &Value| {
+        let mut found = Vec::new();
+        leaves(value, "", &mut found);
+        found.into_iter().flat_map(|(_, array)| array.scalars().map(number).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let (left, right) = (numbers(left), numbers(right));
+    let is_near = |(bits, left): &(i32, [f64; 2]), (_, right): &(i32, [f64; 2])| {
+        let slack = left[0].hypot(left[1]) * 0.5f64.powi(*bits);
+        let is_near = |left: f64, right: f64| left == right || (left - right).abs() <= slack;
+        left.iter().zip(right).all(|(&left, &right)| is_near(left, right) || left.is_nan() && right.is_nan())
+    };
+    left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| is_near(left, right))
+}
+
+/// How many bits of a number are certain, and its real and imaginary part.
+fn number(scalar: Scalar) -> (i32, [f64; 2]) {
+    match scalar {
+        Scalar::Float16(number) => (10, [number.into(), 0.0]),
+        Scalar::BFloat16(number) => (7, [number.into(), 0.0]),
+        Scalar::Float32(number) => (23, [number.into(), 0.0]),
+        Scalar::Float64(number) => (52, [number, 0.0]),
+        Scalar::Complex64(re, im) => (22, [re.into(), im.into()]),
+        other => panic!("no float: {other:?}"),
     }
 }
 

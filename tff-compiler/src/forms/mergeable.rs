@@ -1,13 +1,13 @@
 //! `MergeableCompForm`: three computations, for clients that are split into rounds of their own.
 
-use super::parts::{Form, check_flow, null_call, parameters, result, to_graph, with_cache_ids};
+use super::parts::{Form, check_flow, null_call, parameters, result, to_graph, to_local, with_cache_ids};
 use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{Normalized, Substitution, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::Options;
-use tff_ir::{Comp, UniqueNames};
+use tff_ir::{Comp, CompiledComputation, UniqueNames};
 use tff_types::{Placement, Type};
 
 /// A computation in which the values of clients are aggregated once: up to there for any part of
@@ -50,9 +50,12 @@ impl MergeableCompForm {
         let mut names = UniqueNames::new(&Comp::tuple([before.to_comp()?, after.to_comp()?])?);
         let aggregation = create_selection(&before.result, 0)?;
         let part = |index| create_selection(&aggregation, index);
-        let function = |index| to_graph(&before.function_at(&part(index)?)?);
+        // Modules are no part of a graph: functions that may call some stay what they are.
+        let is_module = |part: &Comp| matches!(part.as_compiled(), Some(CompiledComputation::Xla(_)));
+        let to_function = if before.to_comp()?.preorder().any(is_module) { to_local } else { to_graph };
+        let function = |index| to_function(&before.function_at(&part(index)?)?);
         let (accumulate, merge, report) = (function(2)?, function(3)?, function(4)?);
-        let zero = to_graph(&before.function_of(&part(1)?, None)?)?;
+        let zero = to_function(&before.function_of(&part(1)?, None)?)?;
         let accumulator = result(("merge", &merge))?;
 
         let value = before.slice(&part(0)?, &Substitution::default())?;

@@ -103,9 +103,13 @@ pub(super) fn check_only_reducible(comp: &Normalized) -> Result<(), PassError> {
 
 /// What one member computes, as a graph: `(T -> U)`, for a function at one placement.
 pub(super) fn to_graph(function: &Comp) -> Result<Comp, PassError> {
+    compile_to_graph(&to_local(function)?).map_err(without_node)
+}
+
+/// What one member computes: `(T -> U)`, in call-dominant form.
+pub(super) fn to_local(function: &Comp) -> Result<Comp, PassError> {
     let stripped = strip_placement(function).map_err(without_node)?;
-    let normalized = Normalized::new(&stripped).map_err(unlocated)?;
-    compile_to_graph(&normalized.to_comp()?).map_err(without_node)
+    Ok(Normalized::new(&stripped).map_err(unlocated)?.to_comp()?)
 }
 
 /// Errors about what was derived from a computation are about no node of it.

@@ -85,7 +85,8 @@ pub(super) fn defined_dims(tensor: &TensorType) -> Option<Vec<u64>> {
 }
 
 impl Fill {
-    fn scalar(&self, dtype: DType) -> Result<Scalar, GraphError> {
+    /// The element of a dtype.
+    pub(crate) fn scalar(&self, dtype: DType) -> Result<Scalar, GraphError> {
         match self {
             Self::Zero if dtype == DType::Bool => Ok(Scalar::Bool(false)),
             Self::Zero if dtype == DType::String => Err(GraphError::NoSuchNumber { number: "zero", dtype }),

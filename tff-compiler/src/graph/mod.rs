@@ -47,6 +47,7 @@ pub use config::disable_call_rewriting;
 pub use constant::Fill;
 pub use error::GraphError;
 pub use operator::BinaryOp;
+pub(crate) use operator::broadcast_shape;
 pub use ops::{check_allowed_ops, check_disallowed_ops, op_names};
 pub use prune::prune;
 pub use wire::Wire;

@@ -49,7 +49,7 @@ impl BinaryOp {
     }
 
     /// The dtype that operands are computed in.
-    fn operand(self, dtype: DType) -> Result<DType, GraphError> {
+    pub(crate) fn operand(self, dtype: DType) -> Result<DType, GraphError> {
         let (integer, real) = (dtype.is_integer(), dtype.is_integer() || dtype.is_floating());
         match self {
             Self::Add | Self::Subtract | Self::Multiply if real || dtype.is_complex() => Ok(dtype),
@@ -267,7 +267,7 @@ fn check_same_names(left: &Type, right: &Type) -> Result<(), GraphError> {
 
 /// The shape of what two tensors of these shapes give together: dimensions are matched from the
 /// last one, and those of size 1 are repeated.
-fn broadcast_shape(left: &Shape, right: &Shape) -> Result<Shape, GraphError> {
+pub(crate) fn broadcast_shape(left: &Shape, right: &Shape) -> Result<Shape, GraphError> {
     let (Some(left_dims), Some(right_dims)) = (left.dims(), right.dims()) else { return Ok(Shape::unknown_rank()) };
     let rank = left_dims.len().max(right_dims.len());
     let padded = |dims: &[Option<u64>]| {

@@ -1,8 +1,9 @@
 //! Replaces intrinsics that no runtime computes by functions that do the same.
 
 use crate::error::{PassError, Problem};
+use crate::leaves::Leaves;
 use crate::pass::Pass;
-use crate::reductions::{find, nearest};
+use crate::reductions::{Leaf, find, nearest};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::{Comp, IntrinsicDef, Transformed, transform_postorder};
@@ -10,6 +11,11 @@ use tff_types::Type;
 
 /// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
 /// `federated_max`, `sequence_sum` and the generic operators by their bodies.
+///
+/// The functions in a body are those of the leaf that the values come from which the intrinsic is
+/// applied to: XLA modules where XLA modules made all of them, as far as that is known, and
+/// TensorFlow graphs else. Where nothing is known, they are modules if all compiled computations
+/// are.
 ///
 /// An intrinsic that nobody knows is an error.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,31 +31,33 @@ impl Pass for ReduceIntrinsics {
     }
 
     fn description(&self) -> &'static str {
-        "replaces sums, means, extremes and generic operators by aggregations and graphs"
+        "replaces sums, means, extremes and generic operators by aggregations and graphs or modules"
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
+        let leaves = Leaves::new(comp);
         let mut bodies = HashMap::new();
-        transform_postorder(comp, &mut |comp| self.reduce(comp, &mut bodies))
+        transform_postorder(comp, &mut |comp| self.reduce(comp, &leaves, &mut bodies))
     }
 }
 
-/// The bodies made so far: for the same intrinsic of the same type it is the same one.
-type Bodies = HashMap<(Arc<str>, Type), Comp>;
+/// The bodies made so far: for the same intrinsic of the same type and leaf it is the same one.
+type Bodies = HashMap<(Arc<str>, Type, Leaf), Comp>;
 
 impl ReduceIntrinsics {
-    fn reduce(&self, comp: Comp, bodies: &mut Bodies) -> Result<Transformed, PassError> {
+    fn reduce(&self, comp: Comp, leaves: &Leaves, bodies: &mut Bodies) -> Result<Transformed, PassError> {
         let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
         if IntrinsicDef::find(&intrinsic.uri).is_none() {
             let uri = intrinsic.uri.chars().take(100).collect();
             return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest: nearest(&intrinsic.uri) }));
         }
         let Some(reduction) = find(&intrinsic.uri, self.insecure) else { return Ok(Transformed::no(comp)) };
-        let key = (intrinsic.uri.clone(), comp.ty().clone());
+        let leaf = leaves.of(&comp);
+        let key = (intrinsic.uri.clone(), comp.ty().clone(), leaf);
         if let Some(body) = bodies.get(&key) {
             return Ok(Transformed::yes(body.clone()));
         }
-        let body = reduction(comp.ty()).map_err(|problem| PassError::at(&comp, problem))?;
+        let body = reduction(leaf, comp.ty()).map_err(|problem| PassError::at(&comp, problem))?;
         let checked = comp.ty().check_assignable_from(body.ty());
         checked.map_err(|mismatch| {
             let what = format!("the body of {}", intrinsic.uri);

@@ -1,72 +1,72 @@
 //! Sums, means and extremes of the values of clients, as aggregations.
 
-use super::{lambda, parameter};
+use super::{Leaf, lambda, parameter};
 use crate::create::{
     Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection, create_value, create_zip,
     expected, placed,
 };
 use crate::error::Problem;
-use crate::graph::{BinaryOp, Fill, generic};
+use crate::graph::{BinaryOp, Fill};
 use tff_ir::{Comp, Scalar};
 use tff_types::{Placement, Type};
 
 /// `federated_sum`: starts from zero and adds.
-pub(super) fn sum(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn sum(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, value) = parameter(ty)?;
-    lambda(value, |value| fold(value, &Fill::Zero, BinaryOp::Add))
+    lambda(value, |value| fold(leaf, value, &Fill::Zero, BinaryOp::Add))
 }
 
 /// `federated_min`: starts from the greatest finite number.
-pub(super) fn min(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn min(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, value) = parameter(ty)?;
-    lambda(value, |value| fold(value, &Fill::Highest, BinaryOp::Minimum))
+    lambda(value, |value| fold(leaf, value, &Fill::Highest, BinaryOp::Minimum))
 }
 
 /// `federated_max`: starts from the lowest finite number.
-pub(super) fn max(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn max(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, value) = parameter(ty)?;
-    lambda(value, |value| fold(value, &Fill::Lowest, BinaryOp::Maximum))
+    lambda(value, |value| fold(leaf, value, &Fill::Lowest, BinaryOp::Maximum))
 }
 
 /// `federated_mean`: the weighted mean with every weight one, so that each tensor is divided by the
 /// number of clients in its own dtype.
-pub(super) fn mean(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn mean(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (function, value) = parameter(ty)?;
     check_average("federated_mean", ty, &function.result)?;
     lambda(value, |value| {
         let member = &placed(value.ty())?.0.member;
-        let one = Comp::call(generic::constant(&Fill::Number(Scalar::Int32(1)), member)?, None)?;
+        let one = Comp::call(leaf.constant(&Fill::Number(Scalar::Int32(1)), member)?, None)?;
         let weight = create_value(one, Placement::Clients)?;
-        quotient_of_sums(Comp::tuple([value, weight])?)
+        quotient_of_sums(leaf, Comp::tuple([value, weight])?)
     })
 }
 
 /// `federated_weighted_mean`: the sum of the values times their weights, over the sum of the
 /// weights. Without any weight that is zero over zero.
-pub(super) fn weighted_mean(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn weighted_mean(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (function, argument) = parameter(ty)?;
     check_average("federated_weighted_mean", ty, &function.result)?;
     lambda(argument, |argument| {
         let weight = create_selection(&argument, 1)?;
         let pair = create_zip(argument)?;
         let member = &placed(pair.ty())?.0.member;
-        let product = create_map_or_apply(generic::binary_operator_with_upcast(BinaryOp::Multiply, member)?, pair)?;
-        quotient_of_sums(Comp::tuple([product, weight])?)
+        let product = create_map_or_apply(leaf.binary_operator_with_upcast(BinaryOp::Multiply, member)?, pair)?;
+        quotient_of_sums(leaf, Comp::tuple([product, weight])?)
     })
 }
 
 /// The sum of the first values over that of the second ones.
-fn quotient_of_sums(pair: Comp) -> Result<Comp, Problem> {
-    let sums = fold(create_zip(pair)?, &Fill::Zero, BinaryOp::Add)?;
+fn quotient_of_sums(leaf: Leaf, pair: Comp) -> Result<Comp, Problem> {
+    let sums = fold(leaf, create_zip(pair)?, &Fill::Zero, BinaryOp::Add)?;
     let member = &placed(sums.ty())?.0.member;
-    create_map_or_apply(generic::binary_operator_with_upcast(BinaryOp::Divide, member)?, sums)
+    create_map_or_apply(leaf.binary_operator_with_upcast(BinaryOp::Divide, member)?, sums)
 }
 
 /// An aggregation by an operator that is associative and commutative.
-pub(super) fn fold(value: Comp, initial: &Fill, op: BinaryOp) -> Result<Comp, Problem> {
+pub(super) fn fold(leaf: Leaf, value: Comp, initial: &Fill, op: BinaryOp) -> Result<Comp, Problem> {
     let member = &placed(value.ty())?.0.member;
-    let zero = Comp::call(generic::constant(initial, member)?, None)?;
-    let operator = generic::binary_operator(op, &Type::tuple([member.clone(), member.clone()])?)?;
+    let zero = Comp::call(leaf.constant(initial, member)?, None)?;
+    let operator = leaf.binary_operator(op, &Type::tuple([member.clone(), member.clone()])?)?;
     let report = create_identity(member)?;
     create_aggregate(value, Aggregation { zero, accumulate: operator.clone(), merge: operator, report })
 }

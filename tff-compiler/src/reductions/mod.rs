@@ -1,8 +1,9 @@
 //! What intrinsics are made of: for each that no runtime computes by itself, a function that does
-//! the same by those that runtimes compute and by graphs.
+//! the same by those that runtimes compute and by graphs or modules.
 
 mod federated;
 mod generic;
+mod leaf;
 mod secure;
 mod sequence;
 
@@ -10,8 +11,10 @@ use crate::error::Problem;
 use tff_ir::{Comp, INTRINSICS, IntrinsicDef};
 use tff_types::{FunctionType, Type};
 
-/// Makes the body of an intrinsic for the type that it has.
-pub(crate) type Reduction = fn(&Type) -> Result<Comp, Problem>;
+pub(crate) use leaf::Leaf;
+
+/// Makes the body of an intrinsic for the type that it has, of functions that this leaf runs.
+pub(crate) type Reduction = fn(Leaf, &Type) -> Result<Comp, Problem>;
 
 /// The reductions that change nothing about who sees what.
 static REDUCTIONS: &[(&str, Reduction)] = &[

@@ -1,7 +1,10 @@
 //! Secure aggregations without their security: what they compute, for tests and simulations.
+//!
+//! Sums that fail for values of clients that are too large are graphs in any case: a module cannot
+//! fail.
 
 use super::federated::fold;
-use super::{lambda, parameter};
+use super::{Leaf, lambda, parameter};
 use crate::create::{
     Aggregation, create_aggregate, create_map_or_apply, create_selection, create_value, create_zip, expected, placed,
 };
@@ -15,13 +18,13 @@ use tff_types::{DType, Placement, Type, TypeKind};
 const MAX_BITS: i64 = 62;
 
 /// `federated_secure_sum`: a sum that fails where a value of a client is greater than the maximum.
-pub(super) fn sum(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn sum(_: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, argument) = parameter(ty)?;
     lambda(argument, |argument| sum_up_to(create_selection(&argument, 0)?, create_selection(&argument, 1)?))
 }
 
 /// `federated_secure_sum_bitwidth`: as the sum up to the greatest number of so many bits.
-pub(super) fn sum_bitwidth(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn sum_bitwidth(_: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, argument) = parameter(ty)?;
     lambda(argument, |argument| {
         let bits = create_selection(&argument, 1)?;
@@ -31,19 +34,19 @@ pub(super) fn sum_bitwidth(ty: &Type) -> Result<Comp, Problem> {
 }
 
 /// `federated_secure_modular_sum`: the remainder of the sum, with the sign of the modulus.
-pub(super) fn modular_sum(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn modular_sum(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (_, argument) = parameter(ty)?;
     lambda(argument, |argument| {
-        let sum = fold(create_selection(&argument, 0)?, &Fill::Zero, BinaryOp::Add)?;
+        let sum = fold(leaf, create_selection(&argument, 0)?, &Fill::Zero, BinaryOp::Add)?;
         let modulus = create_value(create_selection(&argument, 1)?, Placement::Server)?;
         let pair = create_zip(Comp::tuple([sum, modulus])?)?;
         let member = &placed(pair.ty())?.0.member;
-        create_map_or_apply(generic::binary_operator_with_upcast(BinaryOp::FloorMod, member)?, pair)
+        create_map_or_apply(leaf.binary_operator_with_upcast(BinaryOp::FloorMod, member)?, pair)
     })
 }
 
 /// `federated_secure_select`: `federated_select`, which shows the server what clients ask for.
-pub(super) fn select(ty: &Type) -> Result<Comp, Problem> {
+pub(super) fn select(_: Leaf, ty: &Type) -> Result<Comp, Problem> {
     Ok(Comp::intrinsic("federated_select", ty.clone())?)
 }
 

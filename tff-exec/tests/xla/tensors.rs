@@ -91,7 +91,7 @@ fn shapes_without_elements_and_of_many_dimensions() {
 #[test]
 fn other_layouts() {
     // A `LayoutProto` in which the first dimension is the one closest together.
-    let layout = Bytes::from_static(&[0x0a, 2, 0, 1]);
+    let layout = Some(Bytes::from_static(&[0x0a, 2, 0, 1]));
     let columns = ShapeProto { layout, ..shape(PrimitiveType::F32, &[2, 3]) };
     let rows = shape(PrimitiveType::F32, &[2, 3]);
     for (parameter, result) in [(&rows, &columns), (&columns, &rows), (&columns, &columns)] {

@@ -12,9 +12,10 @@ pub struct ShapeProto {
     /// The shapes of the elements of a tuple.
     #[prost(message, repeated, tag = "4")]
     pub tuple_shapes: ::prost::alloc::vec::Vec<ShapeProto>,
-    /// A serialized `xla.LayoutProto`, which is not read.
-    #[prost(bytes = "bytes", tag = "5")]
-    pub layout: ::prost::bytes::Bytes,
+    /// A serialized `xla.LayoutProto`, which is not read. That of a scalar is
+    /// empty, but must be there in a constant.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub layout: ::core::option::Option<::prost::bytes::Bytes>,
 }
 impl ::prost::Name for ShapeProto {
     const NAME: &'static str = "ShapeProto";
@@ -44,6 +45,54 @@ impl ::prost::Name for ProgramShapeProto {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "type.googleapis.com/xla.ProgramShapeProto".into()
+    }
+}
+/// A constant array: its elements are in the field of its element type. Those
+/// that are `bytes` are little-endian.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LiteralProto {
+    #[prost(message, optional, tag = "1")]
+    pub shape: ::core::option::Option<ShapeProto>,
+    #[prost(bool, repeated, tag = "2")]
+    pub preds: ::prost::alloc::vec::Vec<bool>,
+    #[prost(bytes = "bytes", tag = "15")]
+    pub s8s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub u8s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "17")]
+    pub s16s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub u16s: ::prost::bytes::Bytes,
+    #[prost(int32, repeated, tag = "4")]
+    pub s32s: ::prost::alloc::vec::Vec<i32>,
+    #[prost(int64, repeated, tag = "5")]
+    pub s64s: ::prost::alloc::vec::Vec<i64>,
+    #[prost(uint32, repeated, tag = "6")]
+    pub u32s: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub u64s: ::prost::alloc::vec::Vec<u64>,
+    #[prost(bytes = "bytes", tag = "11")]
+    pub f16s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "13")]
+    pub bf16s: ::prost::bytes::Bytes,
+    #[prost(float, repeated, tag = "8")]
+    pub f32s: ::prost::alloc::vec::Vec<f32>,
+    #[prost(double, repeated, tag = "9")]
+    pub f64s: ::prost::alloc::vec::Vec<f64>,
+    /// Real part before imaginary part.
+    #[prost(float, repeated, tag = "12")]
+    pub c64s: ::prost::alloc::vec::Vec<f32>,
+    #[prost(double, repeated, tag = "18")]
+    pub c128s: ::prost::alloc::vec::Vec<f64>,
+}
+impl ::prost::Name for LiteralProto {
+    const NAME: &'static str = "LiteralProto";
+    const PACKAGE: &'static str = "xla";
+    fn full_name() -> ::prost::alloc::string::String {
+        "xla.LiteralProto".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "type.googleapis.com/xla.LiteralProto".into()
     }
 }
 /// The element type of an array, or what a value is that is not an array.
@@ -172,8 +221,8 @@ impl PrimitiveType {
         }
     }
 }
-/// The signature of an XLA module. Its code is left out: a module is passed on
-/// in the bytes it came in, never encoded again from this message.
+/// An XLA module. One that was received is passed on in the bytes it came in,
+/// never encoded again from this message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HloModuleProto {
     #[prost(string, tag = "1")]
@@ -182,6 +231,10 @@ pub struct HloModuleProto {
     pub entry_computation_name: ::prost::alloc::string::String,
     #[prost(int64, tag = "6")]
     pub entry_computation_id: i64,
+    /// Serialized `xla.HloComputationProto`s. Who reads a module wants its
+    /// signature: its code is not decoded.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub computations: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     #[prost(message, optional, tag = "4")]
     pub host_program_shape: ::core::option::Option<ProgramShapeProto>,
     #[prost(int64, tag = "5")]
@@ -195,5 +248,67 @@ impl ::prost::Name for HloModuleProto {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "type.googleapis.com/xla.HloModuleProto".into()
+    }
+}
+/// A function within a module.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HloComputationProto {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Each after those that it refers to.
+    #[prost(message, repeated, tag = "2")]
+    pub instructions: ::prost::alloc::vec::Vec<HloInstructionProto>,
+    #[prost(message, optional, tag = "4")]
+    pub program_shape: ::core::option::Option<ProgramShapeProto>,
+    #[prost(int64, tag = "5")]
+    pub id: i64,
+    /// The instruction that gives the result.
+    #[prost(int64, tag = "6")]
+    pub root_id: i64,
+}
+impl ::prost::Name for HloComputationProto {
+    const NAME: &'static str = "HloComputationProto";
+    const PACKAGE: &'static str = "xla";
+    fn full_name() -> ::prost::alloc::string::String {
+        "xla.HloComputationProto".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "type.googleapis.com/xla.HloComputationProto".into()
+    }
+}
+/// One step of a computation.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HloInstructionProto {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub opcode: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub shape: ::core::option::Option<ShapeProto>,
+    /// The value of a constant.
+    #[prost(message, optional, tag = "8")]
+    pub literal: ::core::option::Option<LiteralProto>,
+    /// The position of a parameter.
+    #[prost(int64, tag = "9")]
+    pub parameter_number: i64,
+    /// Of a broadcast: which dimension of the result each of the operand's is.
+    #[prost(int64, repeated, tag = "14")]
+    pub dimensions: ::prost::alloc::vec::Vec<i64>,
+    /// Of a comparison: `EQ`, `NE`, `GE`, `GT`, `LE` or `LT`.
+    #[prost(string, tag = "63")]
+    pub comparison_direction: ::prost::alloc::string::String,
+    #[prost(int64, tag = "35")]
+    pub id: i64,
+    #[prost(int64, repeated, tag = "36")]
+    pub operand_ids: ::prost::alloc::vec::Vec<i64>,
+}
+impl ::prost::Name for HloInstructionProto {
+    const NAME: &'static str = "HloInstructionProto";
+    const PACKAGE: &'static str = "xla";
+    fn full_name() -> ::prost::alloc::string::String {
+        "xla.HloInstructionProto".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "type.googleapis.com/xla.HloInstructionProto".into()
     }
 }
