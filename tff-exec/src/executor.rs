@@ -24,9 +24,8 @@ pub struct Options {
     /// The directory that holds `libtensorflow.so`, unless the environment variable
     /// `TENSORFLOW_DIR` names one.
     pub library_dir: Option<PathBuf>,
-    /// Where a PJRT plugin for computations in XLA may be, unless the environment variable
-    /// `TFF_PJRT_PLUGIN` names one: the first file that exists is opened.
-    pub pjrt_plugins: Vec<PathBuf>,
+    /// What compiles and runs computations in XLA.
+    pub xla: xla::Library,
     /// What compiles a computation that holds other intrinsics than those that are run as they
     /// stand. Without it, these fail when they are called.
     pub compile: Option<Arc<Compile>>,
@@ -37,7 +36,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("threads", &self.threads)
             .field("library_dir", &self.library_dir)
-            .field("pjrt_plugins", &self.pjrt_plugins)
+            .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
             .finish()
     }
@@ -114,7 +113,7 @@ impl Executor {
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow =
             TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
-        let xla = Xla::new(xla::Options { plugins: options.pjrt_plugins, ..Default::default() });
+        let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
         Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile: options.compile }))
     }
 
