@@ -134,7 +134,8 @@ impl Runtime for Client {
         let literal = buffer.to_literal_sync().map_err(failure)?;
         let shape = literal.array_shape().map_err(failure)?;
         let dtype = ELEMENT_TYPES.iter().find(|(_, ty)| *ty == shape.ty()).map(|(dtype, _)| *dtype);
-        let dtype = dtype.ok_or_else(|| Failure(format!("a result is of type {:?}, which no tensor is", shape.ty())))?;
+        let dtype =
+            dtype.ok_or_else(|| Failure(format!("a result is of type {:?}, which no tensor is", shape.ty())))?;
         let dims: Result<Vec<u64>, _> = shape.dims().iter().map(|&dim| u64::try_from(dim)).collect();
         let dims = dims.map_err(|_| Failure("a result has a negative size".to_owned()))?;
         let mut bytes = vec![0; literal.size_bytes()];
