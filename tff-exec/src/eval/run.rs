@@ -18,6 +18,10 @@ use tff_types::{FunctionType, Type};
 /// a computation without types may call itself for ever.
 const MAX_CALL_DEPTH: usize = 1_000;
 
+/// The least stack that a leaf is called with: native libraries take for granted that of an ordinary
+/// thread, and a deep computation may have used up most of it.
+const LEAF_STACK: usize = 1 << 20;
+
 /// A function value: a closure, an intrinsic, or a compiled computation.
 #[derive(Clone)]
 pub struct Function(Kind);
@@ -214,7 +218,9 @@ impl<'a> Context<'a> {
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
                 inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
             }
-            Kind::Compiled(compiled) => compiled.prepared(self.runtime)?.call(argument.as_ref()),
+            Kind::Compiled(compiled) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
+                compiled.prepared(self.runtime)?.call(argument.as_ref())
+            }),
             Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }

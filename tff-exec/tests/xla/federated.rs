@@ -1,15 +1,17 @@
 //! Computations in XLA as parts of others: in blocks and lambdas, under intrinsics, beside TensorFlow.
 
+use crate::hlo;
 use crate::support::*;
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_exec::Value;
-use tff_ir::{Comp, CompiledComputation, Opaque, Scalar, TensorFlow, TensorFlowBinding};
+use tff_ir::{Array, Comp, CompiledComputation, Opaque, Scalar, TensorFlow, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::{AttrValue, DataType, GraphDef, NodeDef, VersionDef};
-use tff_types::{DType, Type};
+use tff_proto::xla::PrimitiveType;
+use tff_types::{DType, Shape, Type};
 
 fn int32() -> Type {
     Type::scalar(DType::Int32)
@@ -71,7 +73,7 @@ fn tensorflow_add() -> Comp {
 fn sum(accumulate: Comp, merge: Comp) -> Comp {
     let values = Type::at_clients(int32()).unwrap();
     let report = Comp::lambda(Some(("total", int32())), reference("total", int32())).unwrap();
-    let zero = Comp::literal(tff_ir::Array::from_scalar(Scalar::Int32(0)));
+    let zero = Comp::literal(Array::from_scalar(Scalar::Int32(0)));
     let arguments = [reference("values", values.clone()), zero, accumulate, merge, report];
     let sum = intrinsic("federated_aggregate", arguments, Type::at_server(int32()).unwrap());
     Comp::lambda(Some(("values", values)), sum).unwrap()
@@ -153,4 +155,28 @@ fn errors_say_which_client() {
     );
     let Value::Clients(members) = map(xla_add()).unwrap() else { panic!("no clients") };
     assert_eq!(arrays(members.get(0).unwrap()), arrays(&int(3)));
+}
+
+/// Native code is compiled and run on an ordinary stack, however deep the computation is in which it
+/// is called.
+#[test]
+fn deep_computations() {
+    // With whatever is left of the stack.
+    for depth in (0..990).step_by(97) {
+        // Another module each time, so that each is compiled.
+        let module = hlo::double(PrimitiveType::S32, &[depth + 1]);
+        let compiled = hlo::comp(&module, Some(hlo::tensor(0)), hlo::tensor(0));
+        let ints = Type::tensor(DType::Int32, Shape::fixed([depth as u64 + 1]));
+        let ty = Type::function(Some(ints.clone()), ints.clone()).unwrap();
+        let double = Comp::compiled(CompiledComputation::Xla(Arc::new(compiled)), ty).unwrap();
+        let mut result = Comp::call(double, Some(reference("x", ints.clone()))).unwrap();
+        for _ in 0..depth {
+            result = Comp::block([("x", reference("x", ints.clone()))], result).unwrap();
+        }
+        let program = executor().prepare(&Comp::lambda(Some(("x", ints)), result).unwrap()).unwrap();
+        let argument =
+            Array::dense(DType::Int32, [depth as u64 + 1], vec![1; (depth as usize + 1) * 4].into()).unwrap();
+        let sum = program.call(Some(Value::array(argument)), None).unwrap();
+        assert_eq!(arrays(&sum)[0].get(0), Some(Scalar::Int32(0x0202_0202)), "{depth}");
+    }
 }

@@ -15,7 +15,7 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
-use prepared::Callable;
+use prepared::{Callable, Checked};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -100,20 +100,32 @@ impl Xla {
         }
     }
 
+    /// Checks what can be checked of a computation without a library.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`], with the place, where the module is damaged, or module, bindings and
+    /// type do not fit each other.
+    pub fn check(comp: &tff_ir::Xla, ty: &FunctionType) -> Result<(), ExecError> {
+        Checked::new(comp, ty).map(drop)
+    }
+
     /// Checks and compiles a computation of this type, or finds it among those that were.
     ///
     /// # Errors
-    /// [`ExecError::Prepare`], with the place, where the module is damaged or refused, or where
-    /// module, bindings and type do not fit each other; [`ExecError::Library`] without the library.
+    /// Those of [`Self::check`]; [`ExecError::Library`] without the library; [`ExecError::Prepare`]
+    /// where the library refuses the module.
     pub fn prepare(&self, comp: &Arc<tff_ir::Xla>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || match &self.options.library {
-                Library::Plugin(files) => Ok(Arc::new(Callable::new(comp, ty, || pjrt::open(files))?)),
-                #[cfg(feature = "xla")]
-                Library::Linked => Ok(Arc::new(Callable::new(comp, ty, extension::open)?)),
+            || {
+                let checked = Checked::new(comp, ty)?;
+                Ok(match &self.options.library {
+                    Library::Plugin(files) => Arc::new(Callable::new(comp, checked, pjrt::open(files)?)?),
+                    #[cfg(feature = "xla")]
+                    Library::Linked => Arc::new(Callable::new(comp, checked, extension::open()?)?),
+                })
             },
         )
     }

@@ -10,39 +10,30 @@ use std::fmt;
 use std::sync::Arc;
 use tff_types::{FunctionType, Type};
 
-/// An XLA computation that is ready to be called.
-pub(super) struct Callable<R: Runtime> {
-    runtime: &'static R,
-    executable: R::Executable,
+/// What is known of a computation without a runtime: that module, bindings and type fit each other.
+pub(super) struct Checked {
     signature: Signature,
     /// Not needed without a parameter.
     parameter: Option<(Type, Slot)>,
     result: Slot,
 }
 
-impl<R: Runtime> Callable<R> {
-    /// Checks bindings, type and module against each other and compiles the module.
-    ///
-    /// `open` gives the runtime; it is called when all is checked that can be without one.
+impl Checked {
+    /// Checks a computation.
     ///
     /// # Errors
-    /// [`ExecError::Prepare`] for everything that is wrong with the module, the bindings or both;
-    /// those of `open`.
-    pub(super) fn new(
-        comp: &tff_ir::Xla,
-        ty: &FunctionType,
-        open: impl FnOnce() -> Result<&'static R, ExecError>,
-    ) -> Result<Self, ExecError> {
+    /// [`ExecError::Prepare`] for everything that is wrong with the signature of the module, the
+    /// bindings or both.
+    pub(super) fn new(comp: &tff_ir::Xla, ty: &FunctionType) -> Result<Self, ExecError> {
         let signature = Signature::read(&comp.hlo_module)?;
-        let place = signature.place.as_str();
         let bind = || {
             let parameters = &signature.parameters;
             let parameter = match (&comp.parameter, &ty.parameter) {
                 (Some(binding), Some(ty)) => Some((ty.clone(), Slot::bind_parameter(binding, ty, parameters)?)),
                 (None, None) if parameters.is_empty() => None,
                 (None, None) => {
-                    let reason =
-                        format!("the module takes {} arguments, and the type has no parameter", parameters.len());
+                    let n_arguments = parameters.len();
+                    let reason = format!("the module takes {n_arguments} arguments, and the type has no parameter");
                     return Err(prepare_error(reason));
                 }
                 (Some(_), None) => return Err(prepare_error("a binding of a parameter for a type without one")),
@@ -50,11 +41,28 @@ impl<R: Runtime> Callable<R> {
             };
             Ok((parameter, Slot::bind_result(&comp.result, &ty.result, &signature.results)?))
         };
-        let (parameter, result) = bind().map_err(|error: ExecError| error.at(place))?;
-        let runtime = open()?;
-        let executable = runtime.compile(&comp.hlo_module.value, &signature);
-        let executable = executable.map_err(|error| prepare_error(one_line(&error.to_string())).at(place))?;
-        Ok(Self { runtime, executable, signature, parameter, result })
+        let (parameter, result) = bind().map_err(|error: ExecError| error.at(signature.place.as_str()))?;
+        Ok(Self { signature, parameter, result })
+    }
+}
+
+/// An XLA computation that is ready to be called.
+pub(super) struct Callable<R: Runtime> {
+    checked: Checked,
+    runtime: &'static R,
+    executable: R::Executable,
+}
+
+impl<R: Runtime> Callable<R> {
+    /// Compiles the module of a computation, which was checked.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`] where the runtime refuses the module.
+    pub(super) fn new(comp: &tff_ir::Xla, checked: Checked, runtime: &'static R) -> Result<Self, ExecError> {
+        let compiled = runtime.compile(&comp.hlo_module.value, &checked.signature);
+        let executable = compiled
+            .map_err(|failure| prepare_error(one_line(&failure.to_string())).at(checked.signature.place.as_str()))?;
+        Ok(Self { checked, runtime, executable })
     }
 
     /// The buffers of the tensors, each copied to the device unless it is there.
@@ -79,14 +87,14 @@ impl<R: Runtime> Callable<R> {
     }
 
     fn failed(&self, failure: &Failure) -> ExecError {
-        run_error(one_line(&failure.to_string())).at(self.signature.place.as_str())
+        run_error(one_line(&failure.to_string())).at(self.checked.signature.place.as_str())
     }
 }
 
 impl<R: Runtime> Prepared for Callable<R> {
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
-        let mut tensors = vec![None; self.signature.parameters.len()];
-        match (&self.parameter, argument) {
+        let mut tensors = vec![None; self.checked.signature.parameters.len()];
+        match (&self.checked.parameter, argument) {
             (None, None) => {}
             (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
             (Some((ty, _)), None) => return Err(ExecError::MissingArgument(ty.to_string())),
@@ -95,12 +103,12 @@ impl<R: Runtime> Prepared for Callable<R> {
         let arguments = self.upload(&tensors)?;
         let arguments: Vec<&R::Buffer> = arguments.iter().map(|buffer| &**buffer).collect();
         let results = self.runtime.execute(&self.executable, &arguments).map_err(|error| self.failed(&error))?;
-        let shapes = &self.signature.results;
+        let shapes = &self.checked.signature.results;
         if results.len() != shapes.len() {
             return Err(run_error(format!("the module gave {} results instead of {}", results.len(), shapes.len())));
         }
         let results = results.into_iter().zip(shapes).map(|(buffer, shape)| self.download(buffer, shape));
-        self.result.build(&results.collect::<Result<Vec<Tensor>, _>>()?)
+        self.checked.result.build(&results.collect::<Result<Vec<Tensor>, _>>()?)
     }
 }
 
@@ -109,9 +117,9 @@ impl<R: Runtime> fmt::Debug for Callable<R> {
         f.debug_struct("Callable")
             .field("leaf", &LEAF)
             .field("runtime", &self.runtime)
-            .field("module", &self.signature.place)
-            .field("parameters", &self.signature.parameters.len())
-            .field("results", &self.signature.results.len())
+            .field("module", &self.checked.signature.place)
+            .field("parameters", &self.checked.signature.parameters.len())
+            .field("results", &self.checked.signature.results.len())
             .finish_non_exhaustive()
     }
 }

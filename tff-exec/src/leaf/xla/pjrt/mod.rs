@@ -148,3 +148,34 @@ const ELEMENT_TYPES: [(DType, c_int); 15] = [
     (DType::Complex64, 14),
     (DType::Complex128, 15),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    /// Devices whose memory the process cannot read are not at hand: what is copied from them is
+    /// compared with views of one that is.
+    #[test]
+    fn a_copy_is_what_a_view_shows() {
+        let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let plugins: Vec<_> = above.map(|dir| dir.join(".native/pjrt/pjrt_c_api_cpu_plugin.so")).collect();
+        let client = open(&plugins).unwrap();
+        for (dtype, dims) in
+            [(DType::UInt8, &[2u64, 3, 5][..]), (DType::Float32, &[7]), (DType::Int16, &[]), (DType::Bool, &[0, 4])]
+        {
+            let rank = dims.len();
+            let len = usize::try_from(dims.iter().product::<u64>()).unwrap() * dtype.size().unwrap();
+            let bytes: Bytes = (0..=u8::MAX).take(len).collect();
+            let array = Array::dense(dtype, dims, bytes.clone()).unwrap();
+            let buffer = Arc::new(Runtime::upload(client, &array).unwrap());
+            assert_eq!(buffer.copy(rank, len).unwrap(), bytes);
+            assert_eq!(buffer.view(rank, len).unwrap(), Some(bytes));
+            assert_eq!(client.download(&buffer).unwrap(), array);
+            if len > 0 {
+                assert!(buffer.view(rank, len + 1).is_err());
+                assert!(buffer.copy(rank, len - 1).is_err());
+            }
+        }
+    }
+}
