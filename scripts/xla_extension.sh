@@ -18,8 +18,7 @@
 #
 # Beside XLA_EXTENSION_DIR, the command finds libclang (LIBCLANG_PATH, else from scripts/native.sh libclang), and through
 # LD_LIBRARY_PATH the libraries of the folder: so what was built runs by this script too, or with an rpath of its own.
-# With the assembled folder, TENSORFLOW_DIR is set to it as well: two builds of TensorFlow in one process would take each
-# other's functions.
+# With the assembled folder, TENSORFLOW_DIR is set to it as well: a process cannot hold two builds of TensorFlow.
 #
 # exit code: that of the command; without one, or before it: 0 all is in place, 1 a download or a build failed, 2 usage,
 #            3 this machine cannot be provisioned (platform, C++ compiler, python3 or pip missing)

@@ -22,9 +22,10 @@ static OPEN: OnceLock<Result<Client, String>> = OnceLock::new();
 /// # Errors
 /// [`ExecError::Library`] where XLA cannot make one.
 pub(super) fn open() -> Result<&'static Client, ExecError> {
-    let open = OPEN.get_or_init(|| match xla::PjRtClient::cpu() {
-        Ok(client) => Ok(Client(client)),
-        Err(error) => Err(failure(error).0),
+    let open = OPEN.get_or_init(|| {
+        // XLA would also write the errors that it returns to stderr, some with its stack.
+        xla::set_min_log_level(xla::TfLogLevel::Fatal);
+        xla::PjRtClient::cpu().map(Client).map_err(|error| failure(error).0)
     });
     open.as_ref().map_err(|reason| ExecError::Library { library: "the linked XLA", reason: reason.clone() })
 }
