@@ -203,6 +203,27 @@ def test_federated_averaging_learns():
   np.testing.assert_allclose(learned, truth, atol=0.05)
 
 
+def test_jax():
+  jax_computation = tff.jax.computation if VERSION >= (0, 87) else tff.jax_computation
+  vector = tff.TensorType(np.float32, [3])
+
+  @jax_computation(vector, np.float32)
+  def scale(x, factor):
+    return x * factor
+
+  assert scale(np.array([1, 2, 3], np.float32), 2.0).tolist() == [2.0, 4.0, 6.0]
+
+  @tff.federated_computation(at_clients(vector), at_server(np.float32))
+  def total_and_mean(x, factor):
+    scaled = tff.federated_map(scale, (x, tff.federated_broadcast(factor)))
+    return tff.federated_sum(scaled), tff.federated_mean(scaled)
+
+  values = [np.array([1, 2, 3], np.float32), np.array([3, 0, 1], np.float32)]
+  total, mean = total_and_mean(values, 10.0)
+  assert total.tolist() == [40.0, 20.0, 40.0]
+  assert mean.tolist() == [20.0, 10.0, 20.0]
+
+
 def test_a_failing_graph_is_an_error_and_the_worker_goes_on():
   @tff.tensorflow.computation(tff.TensorType(np.float32, [None]))
   def reshaped(x):

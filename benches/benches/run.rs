@@ -1,11 +1,15 @@
-//! Running: one call of a TensorFlow graph, and a sum of many values over clients.
-#![allow(clippy::expect_used, reason = "a benchmark without its input has nothing to measure")]
+//! Running: one call of a TensorFlow graph, and sums of values over clients: many small ones, some
+//! large ones.
+#![allow(clippy::expect_used, clippy::unreachable, reason = "a benchmark without its input has nothing to measure")]
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tff_benches::{add, executor, federated_sum};
-use tff_exec::Value;
-use tff_ir::Array;
+use std::sync::Arc;
+use tff_benches::{add, executor, federated_sum, repository_file};
+use tff_exec::leaf::Prepared;
+use tff_exec::leaf::tensorflow::Options;
+use tff_exec::{TensorFlow, Value};
+use tff_ir::{Array, Comp, CompKind, CompiledComputation};
 use tff_types::DType;
 
 fn ones(n: usize) -> Value {
@@ -13,26 +17,41 @@ fn ones(n: usize) -> Value {
     Value::array(Array::dense(DType::Float32, [n as u64], bytes).expect("an array"))
 }
 
-fn tensorflow_call(criterion: &mut Criterion) {
-    let program = executor().prepare(&add(1).expect("a computation")).expect("a program");
+fn one_call(criterion: &mut Criterion) {
     let argument = Value::structure([ones(1), ones(1)]);
-    criterion.bench_function("run/tensorflow_add_1", |bencher| {
-        bencher.iter(|| program.call(Some(argument.clone()), None).expect("a value"));
-    });
+    for (name, kernels) in [("run/call_add_1", true), ("run/tensorflow_add_1", false)] {
+        let prepared = prepare(&add(1).expect("a computation"), kernels);
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| prepared.call(Some(&argument)).expect("a value"));
+        });
+    }
+}
+
+/// The leaf's own, with or without kernels.
+fn prepare(comp: &Comp, kernels: bool) -> Arc<dyn Prepared> {
+    let library_dir = Some(repository_file(".native/tensorflow"));
+    let leaf = TensorFlow::new(Options { library_dir, kernels, ..Options::default() });
+    match (comp.kind(), comp.ty().as_function()) {
+        (CompKind::CompiledComputation(CompiledComputation::TensorFlow(comp)), Some(ty)) => {
+            leaf.prepare(comp, ty).expect("a graph that is taken")
+        }
+        _ => unreachable!("a TensorFlow computation"),
+    }
 }
 
 fn aggregate(criterion: &mut Criterion) {
-    const CLIENTS: usize = 100;
-    const FLOATS: usize = 10_000;
-    let program = executor().prepare(&federated_sum(FLOATS as u64).expect("a computation")).expect("a program");
-    let argument = Value::at_clients((0..CLIENTS).map(|_| ones(FLOATS)));
     let mut group = criterion.benchmark_group("run");
-    group.throughput(Throughput::Elements((CLIENTS * FLOATS) as u64));
-    group.bench_function("federated_sum_100_clients_10000_floats", |bencher| {
-        bencher.iter(|| program.call(Some(argument.clone()), None).expect("a value"));
-    });
+    for (clients, floats) in [(1_000, 8), (100, 10_000), (50, 1_000_000)] {
+        let program = executor().prepare(&federated_sum(floats).expect("a computation")).expect("a program");
+        let n = usize::try_from(floats).expect("a number of elements");
+        let argument = Value::at_clients((0..clients).map(|_| ones(n)));
+        group.throughput(Throughput::Elements(clients * floats));
+        group.bench_function(format!("federated_sum_{clients}_clients_{floats}_floats"), |bencher| {
+            bencher.iter(|| program.call(Some(argument.clone()), None).expect("a value"));
+        });
+    }
     group.finish();
 }
 
-criterion_group!(benches, tensorflow_call, aggregate);
+criterion_group!(benches, one_call, aggregate);
 criterion_main!(benches);

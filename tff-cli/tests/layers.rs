@@ -139,6 +139,25 @@ fn every_dependency_is_used_and_has_its_reason() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
+fn readmes_say_how_many_crates_are_compiled() -> Result<(), Box<dyn Error>> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    for name in ["tff-types", "tff-ir"] {
+        let target = "--target=x86_64-unknown-linux-gnu";
+        let tree = cargo(&["tree", "--locked", "--edges=normal,build", "--prefix=none", target, "-p", name])?;
+        // A line ends in `(*)`, `(proc-macro)` or a path; the name and the version say which crate it is.
+        let crates = tree.lines().filter_map(|line| line.split_once(" v"));
+        let crates: BTreeSet<_> = crates
+            .filter(|(name, _)| !name.starts_with("tff-"))
+            .map(|(name, rest)| (name, rest.split(' ').next()))
+            .collect();
+        let stated = format!("{} crates are compiled", crates.len());
+        let readme = std::fs::read_to_string(format!("{root}/{name}/README.md"))?;
+        assert!(readme.contains(&stated), "{name}/README.md: {stated}");
+    }
+    Ok(())
+}
+
+#[test]
 fn forbidden_dependencies_are_found() {
     let cases = [
         ("tff-types", "tff-ir", true, Some("tff-types must not depend on tff-ir")),

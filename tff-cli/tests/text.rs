@@ -94,7 +94,7 @@ fn examples(extension: &str) -> Vec<PathBuf> {
 fn messages_are_text_and_messages_again() {
     let folder = Folder::new();
     let paths = examples("pb");
-    assert_eq!(paths.len(), 12);
+    assert_eq!(paths.len(), 18);
     for path in paths {
         let (file, expected) = (path.to_str().unwrap(), std::fs::read(&path).unwrap());
         let text = folder.bytes(&["print", file, "--form", "text"], b"");
@@ -165,7 +165,7 @@ fn every_command_reads_text() {
 fn what_the_text_leaves_out_can_be_told() {
     let folder = Folder::with(&[("loose.tff", "x -> f(x[0])")]);
     insta::assert_snapshot!(folder.run(&["check", "loose.tff"]), @r"
-    error[malformed]: the type of the parameter `x` does not follow; write it: `(x:int32 -> x)`
+    error[missing-type]: the type of the parameter `x` does not follow; write it: `(x:int32 -> x)`
      --> loose.tff:1:1
       |
     1 | x -> f(x[0])
@@ -266,7 +266,7 @@ fn check_shows_what_cannot_be_read() {
     exit code 1
     "#);
     insta::assert_snapshot!(folder.run_with(&["check", "-"], "(x:int32 -> x(x))"), @r"
-    error[malformed]: expected a function to call, found a value of type int32
+    error[ill-typed-call]: expected a function to call, found a value of type int32
      --> stdin:1:13
       |
     1 | (x:int32 -> x(x))
@@ -315,22 +315,37 @@ fn fmt_changes_the_layout_alone() {
 }
 
 #[test]
+fn fmt_keeps_comments_with_what_they_are_about() {
+    let text = "// A file.\n\n( // of two\n  x:<int32,int32> -> (let\n    // The sum\n\n    // of both.\n\
+                    a = %sum:(<int32,int32> -> int32)(x), b = a // again\n  // Both.\n  in <a, // one\n b>) // done\n)\n// The end.\n// Really.";
+    let folder = Folder::with(&[("a.tff", text)]);
+    assert_eq!(folder.run(&["fmt", "a.tff"]), "");
+    insta::assert_snapshot!(folder.read("a.tff"), @r"
+    // A file.
+    // of two
+    (x:<int32,int32> -> (let
+      // The sum
+      // of both.
+      a=%sum:(<int32,int32> -> int32)(x),
+      // again
+      b=a
+     // Both.
+     // one
+     // done
+     in <a,b>))
+    // The end.
+    // Really.
+    ");
+    assert_eq!(folder.run(&["fmt", "--check", "a.tff"]), "");
+}
+
+#[test]
 fn fmt_loses_nothing() {
-    let cases = [
-        ("comment.tff", "// kept\n(x:int32 -> // lost\n  x)"),
-        ("end.tff", "<>\n\n// lost"),
-        ("wrong.tff", "<"),
-        ("constant.tff", "<b'\"'>"),
-        ("named.tff", "data#name:int32"),
-    ];
+    let cases = [("wrong.tff", "<"), ("constant.tff", "<b'\"'>"), ("named.tff", "data#name:int32")];
     let folder = Folder::with(&cases);
     folder.write("named.bodies", b"data#name=base64\"CgFhEgFi\";");
     let errors: Vec<_> = cases.iter().map(|(name, _)| folder.run(&["fmt", name])).collect();
     insta::assert_snapshot!(errors.join("\n"), @r#"
-    error: comment.tff:2:13: a comment after the beginning would be lost
-    exit code 1
-    error: end.tff:3:1: a comment after the beginning would be lost
-    exit code 1
     error: wrong.tff:1:2: expected a computation, found the end
     exit code 1
     error: constant.tff: cannot be formatted: write its texts as `lit str "..."`

@@ -1,74 +1,18 @@
 //! The worker as a process: what launchers, operators and the machine do to it.
 
+mod process;
+
+use process::{PATIENCE, Process, WORKER};
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Longer than anything here takes, on a machine that is busy with other things too.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A process that does not outlive the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Process {
-    fn start(command: &mut Command) -> Result<Self, Box<dyn Error>> {
-        Ok(Self(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
-    }
-
-    /// Starts a worker on a free port, and returns the port.
-    fn worker(args: &[&str]) -> Result<(Self, u16), Box<dyn Error>> {
-        let mut process = Self::start(Command::new(WORKER).arg("--port=0").args(args))?;
-        let port = process.port()?;
-        Ok((process, port))
-    }
-
-    /// The port that the process prints first.
-    fn port(&mut self) -> Result<u16, Box<dyn Error>> {
-        let stdout = self.0.stdout.take().ok_or("no stdout")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        Ok(line.trim().parse().map_err(|_| format!("no port: {line:?}"))?)
-    }
-
-    fn signal(&self, name: &str) -> Outcome {
-        let status = Command::new("kill").args(["-s", name, &self.0.id().to_string()]).status()?;
-        if status.success() { Ok(()) } else { Err(format!("kill: {status}").into()) }
-    }
-
-    /// Waits for its end, and returns how long that took.
-    fn wait(&mut self) -> Result<(ExitStatus, Duration), Box<dyn Error>> {
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok((status, start.elapsed()));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Err("it does not end".into())
-    }
-
-    fn stderr(&mut self) -> Result<String, Box<dyn Error>> {
-        let mut text = String::new();
-        self.0.stderr.take().ok_or("no stderr")?.read_to_string(&mut text)?;
-        Ok(text)
-    }
-}
-
-const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
 const TFF: &str = env!("CARGO_BIN_EXE_tff");
 
 fn free_port() -> Result<u16, Box<dyn Error>> {

@@ -231,9 +231,10 @@ impl Session {
             receive(Ok(source.message.clone()));
             return Ok(waiting);
         }
-        let (n_clients, dialect) = (self.n_clients, *self.dialect());
+        let (executor, n_clients, dialect) = (self.executor.clone(), self.n_clients, *self.dialect());
         waiting.value.when_done(move |outcome| {
-            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| untyped::write(value, n_clients, dialect)));
+            let reader = untyped::Reader { n_clients, dialect, tensorflow: executor.tensorflow() };
+            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| untyped::write(value, &reader)));
         });
         Ok(waiting)
     }

@@ -49,6 +49,17 @@ impl Tensor {
         &self.0.array
     }
 
+    /// Lets `write` change the bytes of the elements, if nobody else holds this tensor or its
+    /// bytes; says whether it was called.
+    pub(crate) fn write_if_unique(&mut self, write: impl FnOnce(&mut [u8])) -> bool {
+        let Some(Inner { array, natives }) = Arc::get_mut(&mut self.0) else { return false };
+        array.write_if_unique(|bytes| {
+            // What libraries hold is the old content.
+            natives.take();
+            write(bytes);
+        })
+    }
+
     /// The native tensor of type `T`, made by `make` unless it is remembered. Where a type serves
     /// several libraries, `is_ours` tells whose a tensor is.
     pub(crate) fn native<T, E>(

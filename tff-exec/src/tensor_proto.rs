@@ -20,7 +20,7 @@ pub(crate) fn array_from_any(any: &Any) -> Result<Array, ExecError> {
     array_from_tensor_proto(proto)
 }
 
-fn array_from_tensor_proto(proto: tf::TensorProto) -> Result<Array, ExecError> {
+pub(crate) fn array_from_tensor_proto(proto: tf::TensorProto) -> Result<Array, ExecError> {
     let dtype = DType::from_number(proto.dtype).ok_or(ArrayError::UnknownDType(proto.dtype))?;
     let shape = proto.tensor_shape.unwrap_or_default();
     let shape =

@@ -3,25 +3,39 @@
 use crate::conform::unknown_type;
 use crate::tensor_proto::{array_from_any, array_to_any};
 use crate::value::{MAX_DEPTH, check_n_clients};
-use crate::{Clients, ExecError, Sequence, Value};
+use crate::{Clients, ExecError, Sequence, TensorFlow, Value};
 use std::sync::Arc;
 use tff_ir::Array;
 use tff_proto::v0 as pb;
 use tff_types::{Placement, Type};
 
-/// The forms in which clients of different versions write tensors and sequences.
+/// The forms that were heard from the clients of a session. TFF 0.80 writes tensors as `TensorProto`
+/// in an `Any`, later versions as arrays; from 0.88 on sequences are lists of their elements, before
+/// that serialized datasets.
+///
+/// A reply holds each form that was heard, so that clients of several versions can share a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Dialect {
-    /// Nothing was said yet that tells: tensors are written in both forms, of which each client
-    /// reads the one that it knows.
-    #[default]
-    Unknown,
-    /// TFF 0.80: tensors as `TensorProto` in an `Any`.
-    Tensors,
-    /// TFF 0.87: arrays, and sequences as serialized datasets.
-    Arrays,
-    /// TFF 0.88 and later: arrays, and sequences as lists of their elements.
-    Elements,
+#[expect(clippy::struct_excessive_bools, reason = "each is a form of its own")]
+pub(crate) struct Dialect {
+    tensor_protos: bool,
+    arrays: bool,
+    datasets: bool,
+    elements: bool,
+}
+
+impl Dialect {
+    /// Whether tensors are written in an `Any`; in both forms as long as nothing was heard.
+    const fn writes_tensor_protos(self) -> bool {
+        self.tensor_protos || !self.arrays
+    }
+
+    const fn writes_arrays(self) -> bool {
+        self.arrays || !self.tensor_protos
+    }
+
+    const fn writes_datasets(self) -> bool {
+        self.datasets || !self.elements
+    }
 }
 
 /// Reads a value that is no computation and notes the dialect it is written in.
@@ -42,16 +56,14 @@ fn read_at(value: &pb::Value, n_clients: usize, dialect: &mut Dialect, depth: u3
     let kind = match (&value.value, &value.tensor) {
         (Some(kind), _) => kind,
         (None, Some(any)) => {
-            *dialect = Dialect::Tensors;
+            dialect.tensor_protos = true;
             return Ok(Value::array(array_from_any(any)?));
         }
         (None, None) => return Err(ExecError::Empty),
     };
     match kind {
         V::Array(array) => {
-            if *dialect != Dialect::Elements {
-                *dialect = Dialect::Arrays;
-            }
+            dialect.arrays = true;
             Ok(Value::array(Array::from_proto(array)?))
         }
         V::Struct(value) => {
@@ -75,15 +87,12 @@ fn sequence(value: &pb::value::Sequence, dialect: &mut Dialect) -> Result<Value,
     let element = element.map_err(|error| ExecError::Decode(error.to_string()))?;
     match &value.value {
         Some(S::SerializedGraphDef(graph)) => {
-            // Both older dialects write sequences so.
-            if *dialect == Dialect::Elements {
-                *dialect = Dialect::Arrays;
-            }
+            dialect.datasets = true;
             Ok(Value::Sequence(Sequence::from_dataset(element.unwrap_or_else(unknown_type), graph.clone())))
         }
         Some(S::ZippedSavedModel(_)) => Err(ExecError::Unsupported("a sequence given as a zipped saved model".into())),
         None => {
-            *dialect = Dialect::Elements;
+            (dialect.arrays, dialect.elements) = (true, true);
             let element = element.ok_or_else(|| ExecError::mismatch("a sequence with its element type", "none"))?;
             let elements = crate::proto::elements_from_proto(&element, &value.element)?;
             Ok(Value::Sequence(Sequence::from_elements(element, elements)))
@@ -137,40 +146,46 @@ fn federated(
     }
 }
 
-/// Writes a value: structs without names, values at clients one by one for `n_clients`.
+/// Who reads a value that is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    /// For how many clients values are written that all of them share.
+    pub(crate) n_clients: usize,
+    /// The forms that are understood.
+    pub(crate) dialect: Dialect,
+    /// What reads the elements of datasets.
+    pub(crate) tensorflow: &'a TensorFlow,
+}
+
+/// Writes a value: structs without names, values at clients one by one.
 ///
 /// # Errors
 /// [`ExecError::Unsupported`] for functions that are not to be written; those of a dataset.
-pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result<pb::Value, ExecError> {
+pub(crate) fn write(value: &Value, to: &Reader<'_>) -> Result<pb::Value, ExecError> {
     use pb::value::Value as V;
     let kind = match value {
         Value::Tensor(tensor) => {
-            let array = || Some(V::Array(tensor.array().to_proto_value()));
-            let any = || Some(array_to_any(tensor.array()));
-            return Ok(match dialect {
-                Dialect::Unknown => pb::Value { tensor: any(), value: array() },
-                Dialect::Tensors => pb::Value { tensor: any(), value: None },
-                Dialect::Arrays | Dialect::Elements => pb::Value { tensor: None, value: array() },
+            let (array, dialect) = (tensor.array(), to.dialect);
+            return Ok(pb::Value {
+                tensor: dialect.writes_tensor_protos().then(|| array_to_any(array)),
+                value: dialect.writes_arrays().then(|| V::Array(array.to_proto_value())),
             });
         }
         Value::Struct(elements) => {
             let element = elements.iter().map(|value| {
-                let value = Some(write(value, n_clients, dialect)?);
+                let value = Some(write(value, to)?);
                 Ok(pb::value::r#struct::Element { name: String::new(), value })
             });
             V::Struct(pb::value::Struct { element: element.collect::<Result<_, ExecError>>()? })
         }
-        Value::Sequence(sequence) => V::Sequence(pb::value::Sequence {
-            value: Some(pb::value::sequence::Value::SerializedGraphDef(sequence.dataset()?)),
-            ..Default::default()
-        }),
-        Value::Server(member) => federated_message(Placement::Server, vec![write(member, n_clients, dialect)?]),
+        Value::Sequence(sequence) => V::Sequence(write_sequence(sequence, to)?),
+        Value::Server(member) => federated_message(Placement::Server, vec![write(member, to)?]),
         Value::Clients(Clients::AllEqual(member)) => {
-            let member = write(member, n_clients, dialect)?;
-            federated_message(Placement::Clients, vec![member; check_n_clients(n_clients)?])
+            let member = write(member, to)?;
+            federated_message(Placement::Clients, vec![member; check_n_clients(to.n_clients)?])
         }
         Value::Clients(Clients::Each(members)) => {
-            let members = members.iter().map(|member| write(member, n_clients, dialect));
+            let members = members.iter().map(|member| write(member, to));
             federated_message(Placement::Clients, members.collect::<Result<_, _>>()?)
         }
         Value::Placement(placement) => V::Computation(pb::Computation {
@@ -180,6 +195,37 @@ pub(crate) fn write(value: &Value, n_clients: usize, dialect: Dialect) -> Result
         Value::Function(_) => return Err(ExecError::Unsupported("a function as a result".to_owned())),
     };
     Ok(pb::Value { tensor: None, value: Some(kind) })
+}
+
+fn write_sequence(sequence: &Sequence, to: &Reader<'_>) -> Result<pb::value::Sequence, ExecError> {
+    let ty = sequence.element_type();
+    let mut message = pb::value::Sequence::default();
+    // A dataset that came without the type of its elements can only go back as it is.
+    let writes_elements = to.dialect.elements && !ty.contains_abstract();
+    if to.dialect.writes_datasets() || !writes_elements {
+        message.value = Some(pb::value::sequence::Value::SerializedGraphDef(sequence.dataset()?));
+    }
+    if writes_elements {
+        let elements = sequence.elements(to.tensorflow)?;
+        let element = elements.iter().enumerate().map(|(index, element)| {
+            let mut flat_value = Vec::new();
+            flatten(element, &mut flat_value).map_err(|error| error.at_element(index, None))?;
+            Ok(pb::value::sequence::Element { flat_value })
+        });
+        message.element = element.collect::<Result<_, ExecError>>()?;
+        message.element_type = Some(ty.to_proto().map_err(|error| ExecError::Decode(error.to_string()))?);
+    }
+    Ok(message)
+}
+
+/// The tensors of a value in depth-first order.
+fn flatten(value: &Value, arrays: &mut Vec<pb::Array>) -> Result<(), ExecError> {
+    match value {
+        Value::Tensor(tensor) => arrays.push(tensor.array().to_proto_value()),
+        Value::Struct(elements) => elements.iter().try_for_each(|element| flatten(element, arrays))?,
+        other => return Err(ExecError::mismatch("a tensor or a struct of tensors", other.describe())),
+    }
+    Ok(())
 }
 
 fn federated_message(placement: Placement, value: Vec<pb::Value>) -> pb::value::Value {

@@ -43,6 +43,9 @@ pub(crate) const fn check_n_clients(n_clients: usize) -> Result<usize, ExecError
     Ok(n_clients)
 }
 
+/// What stays where a value was moved out of.
+const EMPTY: Value = Value::Placement(Placement::Server);
+
 /// The elements of a struct, by position.
 #[derive(Clone, Debug)]
 pub struct StructValue {
@@ -62,6 +65,18 @@ impl FromIterator<Value> for StructValue {
 impl StructValue {
     pub(crate) const fn depth(&self) -> u32 {
         self.depth
+    }
+
+    /// The elements: moved out where nobody else holds the struct, so that what it alone held is
+    /// held by the caller alone.
+    pub(crate) fn into_elements(mut self) -> Vec<Value> {
+        match Arc::get_mut(&mut self.elements) {
+            Some(elements) => {
+                let moved = elements.iter_mut().map(|element| std::mem::replace(element, EMPTY));
+                moved.collect()
+            }
+            None => self.elements.to_vec(),
+        }
     }
 }
 

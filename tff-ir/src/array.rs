@@ -267,6 +267,27 @@ impl Array {
         if let Data::Dense(bytes) = &self.data { Some(bytes) } else { None }
     }
 
+    /// Lets `write` change the raw bytes, if nobody else holds them; says whether it was called.
+    ///
+    /// Never for strings, nor for truth values, of which not every byte is one.
+    pub fn write_if_unique(&mut self, write: impl FnOnce(&mut [u8])) -> bool {
+        let Data::Dense(bytes) = &mut self.data else { return false };
+        if self.dtype == DType::Bool {
+            return false;
+        }
+        match std::mem::take(bytes).try_into_mut() {
+            Ok(mut unique) => {
+                write(&mut unique);
+                *bytes = unique.freeze();
+                true
+            }
+            Err(shared) => {
+                *bytes = shared;
+                false
+            }
+        }
+    }
+
     /// The strings; `None` for every other element type.
     #[must_use]
     pub fn as_strings(&self) -> Option<&[Bytes]> {

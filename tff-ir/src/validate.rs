@@ -112,7 +112,7 @@ impl Code {
         }
     }
 
-    const fn of_decoding(problem: &DecodeProblem) -> Self {
+    pub(crate) const fn of_decoding(problem: &DecodeProblem) -> Self {
         match problem {
             DecodeProblem::Build(error) => Self::of(error),
             DecodeProblem::MissingType => Self::MissingType,
@@ -127,7 +127,7 @@ impl Code {
         }
     }
 
-    const fn of(error: &BuildError) -> Self {
+    pub(crate) const fn of(error: &BuildError) -> Self {
         match error {
             BuildError::NotAFunction { .. }
             | BuildError::MissingArgument { .. }

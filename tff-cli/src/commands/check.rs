@@ -8,7 +8,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use serde::Serialize;
 use std::process::ExitCode;
-use tff_ir::text::{self, Parsed, TextError, TextProblem};
+use tff_ir::text::{self, Parsed, TextError};
 use tff_ir::{Code, CompPath, Diagnostic, Severity, validate, validate_proto};
 use tff_types::syntax::{Position, Span};
 
@@ -128,10 +128,7 @@ impl Problem {
     }
 
     fn of_parsing(error: &TextError) -> Self {
-        let code = match &error.problem {
-            TextProblem::UnknownName(_) => Code::UnboundReference.name(),
-            _ => Code::Malformed.name(),
-        };
+        let code = error.problem.code().name();
         let message = output::flatten(&error.problem.to_string());
         Self { severity: Severity::Error, code, path: None, message, span: Some(error.span) }
     }

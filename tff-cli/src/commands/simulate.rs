@@ -34,6 +34,8 @@ Keys of the configuration, a TOML file; paths are relative to it:
                               same value in a column, or { modulo = N }, row r (from 0) to client r mod N
   data.batch_size             rows in a batch, where the tensors of D begin with a dimension `?`; the last
                               batch of a client may be smaller
+  data.drop_remainder         true leaves out rows that fill no batch; then the dimension may also be that
+                              number of rows, as computations in XLA need it
   data.epochs                 how often a client goes through its rows in a round, 1 by default
   data.columns                the columns of D: for a struct, a list by position or a table by member; for
                               a tensor, a column, a range \"p0..p63\" in the order of the header, a

@@ -83,9 +83,10 @@ pub(super) enum Layout {
 }
 
 impl Plan {
-    /// Maps the columns of this header to an element of type `ty`.
-    pub(super) fn new(ty: &Type, columns: &Columns, header: &[String]) -> Result<Self> {
-        let batched: Vec<bool> = tensor_types(ty).map(has_batch_dim).collect();
+    /// Maps the columns of this header to an element of type `ty`. Where all batches have `full_batch` rows, a dimension of
+    /// that size may be the one for the batch, too.
+    pub(super) fn new(ty: &Type, columns: &Columns, header: &[String], full_batch: Option<u64>) -> Result<Self> {
+        let batched: Vec<bool> = tensor_types(ty).map(|tensor| has_batch_dim(tensor, full_batch)).collect();
         let is_batched = batched.contains(&true);
         if is_batched && batched.contains(&false) {
             bail!("data.columns: some tensors of {ty} begin with a dimension `?` for the batch and some do not");
@@ -104,8 +105,12 @@ fn tensor_types(ty: &Type) -> Box<dyn Iterator<Item = &TensorType> + '_> {
     }
 }
 
-fn has_batch_dim(tensor: &TensorType) -> bool {
-    matches!(tensor.shape.dims(), Some([None, ..]))
+fn has_batch_dim(tensor: &TensorType, full_batch: Option<u64>) -> bool {
+    match tensor.shape.dims() {
+        Some([None, ..]) => true,
+        Some([size, ..]) => full_batch.is_some() && *size == full_batch,
+        _ => false,
+    }
 }
 
 struct Planner<'a> {
@@ -297,7 +302,7 @@ mod tests {
         }
         let Config { columns } = toml::from_str(&format!("columns = {columns}")).unwrap();
         let header: Vec<String> = header.split(',').map(str::to_owned).collect();
-        match Plan::new(ty, &columns, &header) {
+        match Plan::new(ty, &columns, &header, None) {
             Ok(plan) => plan
                 .tensors
                 .iter()

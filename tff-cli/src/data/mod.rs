@@ -42,6 +42,9 @@ pub(crate) struct DataConfig {
     /// The number of rows in a batch. It is needed where the tensors of the element type have a
     /// batch dimension, and only there.
     pub(crate) batch_size: Option<NonZeroUsize>,
+    /// Whether rows that fill no batch are left out, so that all batches are of one size.
+    #[serde(default)]
+    pub(crate) drop_remainder: bool,
     /// How often each client goes through its rows.
     #[serde(default = "once")]
     pub(crate) epochs: NonZeroU32,

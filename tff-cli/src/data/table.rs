@@ -27,31 +27,55 @@ pub(crate) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<V
 fn read(name: &str, table: &[u8], config: &DataConfig, element: &Type) -> Result<Vec<Client>> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(table);
     let header = reader.headers().with_context(|| name.to_owned())?.iter().map(str::to_owned).collect::<Vec<_>>();
-    let plan = Plan::new(element, &config.columns, &header).with_context(|| name.to_owned())?;
-    let batch_size = batch_size(config, &plan, element)?;
+    let full_batch = config.batch_size.filter(|_| config.drop_remainder).map(|size| size.get() as u64);
+    let plan = Plan::new(element, &config.columns, &header, full_batch).with_context(|| name.to_owned())?;
+    let batches = Batches::new(config, &plan, element)?;
     let mut rows = Rows::new(name, table, &config.clients, &header, &plan)?;
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).with_context(|| name.to_owned())? {
         rows.push(&record)?;
     }
     let clients = rows.finish(&config.clients)?;
-    let batches = clients.iter().map(|client| client.n_rows.div_ceil(batch_size)).sum::<usize>();
-    let epochs = config.epochs.get() as usize;
-    if batches.saturating_mul(epochs) > MAX_ELEMENTS {
-        bail!("data.epochs: {batches} batches, {epochs} times, exceed the limit of {MAX_ELEMENTS}");
+    let count = clients.iter().map(|client| batches.of(client.n_rows).count()).sum::<usize>();
+    let epochs = batches.epochs;
+    if count.saturating_mul(epochs) > MAX_ELEMENTS {
+        bail!("data.epochs: {count} batches, {epochs} times, exceed the limit of {MAX_ELEMENTS}");
     }
-    clients.into_iter().map(|client| client.into_client(&plan, element, batch_size, epochs)).collect()
+    clients.into_iter().map(|client| client.into_client(&plan, element, &batches)).collect()
 }
 
-/// How many rows an element takes.
-fn batch_size(config: &DataConfig, plan: &Plan, element: &Type) -> Result<usize> {
-    match (config.batch_size, plan.is_batched) {
-        (Some(size), true) => Ok(size.get()),
-        (None, false) => Ok(1),
-        (None, true) => bail!("data.batch_size: missing, and {element} has a batch dimension"),
-        (Some(size), false) => {
-            bail!("data.batch_size: expected none, as {element} has no batch dimension, found {size}")
-        }
+/// Which rows of a client make up the elements.
+struct Batches {
+    size: usize,
+    /// Whether rows that fill no batch are left out.
+    only_full: bool,
+    epochs: usize,
+}
+
+impl Batches {
+    fn new(config: &DataConfig, plan: &Plan, element: &Type) -> Result<Self> {
+        let size = match (config.batch_size, plan.is_batched) {
+            (Some(size), true) => size.get(),
+            (None, false) if config.drop_remainder => {
+                bail!("data.batch_size: missing, and data.drop_remainder needs it")
+            }
+            (None, false) => 1,
+            (None, true) => bail!("data.batch_size: missing, and {element} has a batch dimension"),
+            (Some(size), false) if config.drop_remainder => {
+                bail!("data.batch_size: expected the first dimension of the tensors of {element}, found {size}")
+            }
+            (Some(size), false) => bail!(
+                "data.batch_size: expected none, as {element} has no batch dimension `?`, found {size} \
+                 (a dimension {size} is one if data.drop_remainder is true)"
+            ),
+        };
+        Ok(Self { size, only_full: config.drop_remainder, epochs: config.epochs.get() as usize })
+    }
+
+    /// The rows of each batch in an epoch of a client that has so many.
+    fn of(&self, n_rows: usize) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let end = if self.only_full { n_rows - n_rows % self.size } else { n_rows };
+        (0..end).step_by(self.size).map(move |start| start..end.min(start.saturating_add(self.size)))
     }
 }
 
@@ -175,18 +199,17 @@ fn place(name: &str, table: &[u8], record: &ByteRecord) -> String {
 }
 
 impl ClientRows {
-    fn into_client(self, plan: &Plan, element: &Type, batch_size: usize, epochs: usize) -> Result<Client> {
+    fn into_client(self, plan: &Plan, element: &Type, batches: &Batches) -> Result<Client> {
         let cells: Vec<FrozenCells> = self.cells.into_iter().map(Cells::freeze).collect();
         let mut elements = Vec::new();
-        for start in (0..self.n_rows).step_by(batch_size) {
-            let rows = start..self.n_rows.min(start.saturating_add(batch_size));
+        for rows in batches.of(self.n_rows) {
             let tensors = plan.tensors.iter().zip(&cells);
             let tensors: Result<Vec<Value>> =
                 tensors.map(|(tensor, cells)| batch(tensor, cells, plan.is_batched, rows.clone())).collect();
             elements.push(assemble(&plan.layout, &tensors?));
         }
         let n_elements = elements.len();
-        let elements: Vec<Value> = elements.into_iter().cycle().take(n_elements * epochs).collect();
+        let elements: Vec<Value> = elements.into_iter().cycle().take(n_elements * batches.epochs).collect();
         Ok(Client { id: self.id, data: Value::Sequence(Sequence::from_elements(element.clone(), elements)) })
     }
 }
@@ -269,6 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_fill_no_batch_can_be_left_out() {
+        let config = "clients = {column = \"id\"}\nbatch_size = 2\ndrop_remainder = true\nepochs = 2";
+        insta::assert_snapshot!(check_pair(config, TABLE), @r#"
+        "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[1.0,2.0],[7.0,8.0]],[3,9]]]
+        "v": []
+        "#);
+        let fixed = format!("{COLUMNS}{config}");
+        insta::assert_snapshot!(check("<float32[2,2],int32[2]>", &fixed, TABLE), @r#"
+        "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[1.0,2.0],[7.0,8.0]],[3,9]]]
+        "v": []
+        "#);
+        insta::assert_snapshot!(check("<float32[3,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns[0]: expected 6 columns for a row of float32[3,2], found 2");
+        insta::assert_snapshot!(check("<float32[2,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns: some tensors of <float32[2,2],int32[3]> begin with a dimension `?` for the batch and some do not");
+        insta::assert_snapshot!(check_pair("clients = {modulo = 1}\ndrop_remainder = true", TABLE), @"data.batch_size: missing, and <float32[?,2],int32[?]> has a batch dimension");
+    }
+
+    #[test]
     fn problems_say_where_they_are() {
         let two = "clients = {modulo = 2}\nbatch_size = 2";
         insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n1,x,3\n"), @r#"d.csv:3: column b: expected float32, found "x""#);
@@ -280,7 +320,7 @@ mod tests {
         insta::assert_snapshot!(check_pair("clients = {modulo = 1}", TABLE), @"data.batch_size: missing, and <float32[?,2],int32[?]> has a batch dimension");
         insta::assert_snapshot!(check_pair("clients = {column = \"user\"}\nbatch_size = 1", TABLE), @"d.csv: data.clients.column: no column `user`, found id, a, b, y");
         insta::assert_snapshot!(check_pair("clients = {modulo = 1}\nbatch_size = 1\nepochs = 4294967295", TABLE), @"data.epochs: 4 batches, 4294967295 times, exceed the limit of 67108864");
-        insta::assert_snapshot!(check("int32", "clients = {modulo = 1}\nbatch_size = 2\ncolumns = \"y\"", TABLE), @"data.batch_size: expected none, as int32 has no batch dimension, found 2");
+        insta::assert_snapshot!(check("int32", "clients = {modulo = 1}\nbatch_size = 2\ncolumns = \"y\"", TABLE), @"data.batch_size: expected none, as int32 has no batch dimension `?`, found 2 (a dimension 2 is one if data.drop_remainder is true)");
         insta::assert_snapshot!(check("<int32>", "clients = {modulo = 1}\ncolumns = \"y\"", TABLE), @r#"d.csv: data.columns: expected the columns of each member of <int32>, found only "y""#);
     }
 }

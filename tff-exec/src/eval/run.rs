@@ -218,9 +218,9 @@ impl<'a> Context<'a> {
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
                 inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
             }
-            Kind::Compiled(compiled) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
-                compiled.prepared(self.runtime)?.call(argument.as_ref())
-            }),
+            Kind::Compiled(compiled) => {
+                stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.runtime)?.consume(argument))
+            }
             Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }

@@ -1,5 +1,6 @@
 //! Leaves: what runs a compiled computation, prepared once and called many times.
 
+mod kernels;
 mod recent;
 pub mod tensorflow;
 pub mod xla;
@@ -19,6 +20,15 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// # Errors
     /// An [`ExecError`] for an argument that is not of the parameter's type, or a run that fails.
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError>;
+
+    /// The same with an argument that the caller gives away: what nobody else holds of it may be
+    /// overwritten by the result.
+    ///
+    /// # Errors
+    /// As for [`Prepared::call`].
+    fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
+        self.call(argument.as_ref())
+    }
 }
 
 /// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.

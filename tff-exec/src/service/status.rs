@@ -17,9 +17,7 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
-        ExecError::Library { .. } | ExecError::Prepare { .. } | ExecError::Run { .. } | ExecError::Internal(_) => {
-            Code::Internal
-        }
+        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Internal(_) => Code::Internal,
         ExecError::Mismatch { .. }
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument
@@ -27,6 +25,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::UnknownCardinality
         | ExecError::UnknownIntrinsic(_)
         | ExecError::Compile(_)
+        | ExecError::Prepare { .. }
         | ExecError::Array(_)
         | ExecError::Type(_)
         | ExecError::Decode(_)

@@ -40,7 +40,7 @@ fn said(outcome: Result<pb::Value, Status>) -> (Code, String) {
 
 async fn still_works(peer: &mut Peer) {
     let value = peer.value(int(3)).await.unwrap();
-    assert_eq!(peer.compute(&value).await.unwrap(), int(3));
+    assert_eq!(peer.compute(&value).await.unwrap().value, int(3).value);
 }
 
 fn array(dtype: i32, dim: &[i64], elements: usize) -> pb::Array {
@@ -164,6 +164,63 @@ async fn calls_that_cannot_be_made_say_why() {
     a call of a number: InvalidArgument: expected a function, found int32
     a number as function: InvalidArgument: expected a function, found int32
     ");
+}
+
+/// `(<a=int32,b=int32> -> int32)` as an XLA module, with one thing changed.
+fn xla_add(change: impl FnOnce(&mut pb::Xla)) -> pb::Value {
+    use pb::computation::Computation::Xla;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/xla/add_i32.pb");
+    let mut comp = pb::Computation::decode(&*std::fs::read(path).unwrap()).unwrap();
+    match &mut comp.computation {
+        Some(Xla(xla)) => change(xla),
+        other => panic!("{other:?}"),
+    }
+    wire(V::Computation(comp))
+}
+
+#[tokio::test]
+async fn modules_and_bindings_are_checked_before_xla_sees_them() {
+    let tensor = |index| pb::xla::Binding {
+        binding: Some(pb::xla::binding::Binding::Tensor(pb::xla::TensorBinding {
+            binding: Some(pb::xla::tensor_binding::Binding::Index(index)),
+        })),
+    };
+    let pair = |indices: [i32; 2]| {
+        let element = indices.map(tensor).to_vec();
+        let binding = pb::xla::binding::Binding::Struct(pb::xla::StructBinding { element });
+        Some(pb::xla::Binding { binding: Some(binding) })
+    };
+    let module = |type_url: &str, value: &'static [u8]| {
+        Some(tff_proto::google::protobuf::Any { type_url: type_url.to_owned(), value: value.into() })
+    };
+    const HLO: &str = "type.googleapis.com/xla.HloModuleProto";
+    let cases = [
+        ("an argument behind the end", xla_add(|xla| xla.parameter = pair([0, 1 << 30]))),
+        ("a negative argument", xla_add(|xla| xla.parameter = pair([-1, 1]))),
+        ("an argument twice", xla_add(|xla| xla.parameter = pair([1, 1]))),
+        ("a result behind the end", xla_add(|xla| xla.result = Some(tensor(7)))),
+        ("a binding of one part", xla_add(|xla| xla.parameter = Some(tensor(0)))),
+        ("another message", xla_add(|xla| xla.hlo_module = module(TENSOR, b""))),
+        ("garbage", xla_add(|xla| xla.hlo_module = module(HLO, b"\xff\xff\xff\xff"))),
+        ("nothing", xla_add(|xla| xla.hlo_module = module(HLO, b""))),
+    ];
+    let mut peer = Peer::connect(start().await, 0).await;
+    let mut answers = String::new();
+    for (what, function) in cases {
+        let (code, message) = call(&mut peer, function, structure(vec![int(1), int(2)])).await;
+        answers += &format!("{what}: {code:?}: {message}\n");
+    }
+    still_works(&mut peer).await;
+    insta::assert_snapshot!(answers, @r#"
+    an argument behind the end: InvalidArgument: module `xla_computation_add`: parameter.y: XLA refuses the computation: parameter 1073741824 of the module is out of range: it has 2
+    a negative argument: InvalidArgument: module `xla_computation_add`: parameter.x: XLA refuses the computation: parameter -1 of the module is out of range: it has 2
+    an argument twice: InvalidArgument: module `xla_computation_add`: parameter: XLA refuses the computation: 0 parts are bound to parameter 0 of the module, not one
+    a result behind the end: InvalidArgument: module `xla_computation_add`: result: XLA refuses the computation: result 7 of the module is out of range: it has 1
+    a binding of one part: InvalidArgument: module `xla_computation_add`: parameter: XLA refuses the computation: a binding of a tensor for the type <x=int32,y=int32>
+    another message: InvalidArgument: XLA refuses the computation: expected a message of type xla.HloModuleProto, found "type.googleapis.com/tensorflow.TensorProto"
+    garbage: InvalidArgument: XLA refuses the computation: xla.HloModuleProto is cut off at byte 4, inside a field: failed to decode Protobuf message: invalid varint
+    nothing: InvalidArgument: module ``: XLA refuses the computation: the module does not say what it gives
+    "#);
 }
 
 #[tokio::test]

@@ -7,8 +7,12 @@ mod peer;
 mod tls;
 
 use peer::{Peer, at_clients, computation, int, start, wire};
+use tff_ir::{Array, Scalar};
+use tff_proto::google::protobuf::Any;
+use tff_proto::tensorflow as tf;
 use tff_proto::v0 as pb;
 use tff_proto::v0::value::Value as V;
+use tff_types::Type;
 use tonic::Code;
 
 #[tokio::test]
@@ -68,4 +72,48 @@ async fn a_lambda_may_be_called_without_its_argument_and_capture() {
     let inner = peer.call(&adder, Some(&argument)).await.unwrap();
     let call = peer.call(&inner, None).await.unwrap();
     assert_eq!(peer.compute(&call).await.unwrap(), int(6));
+}
+
+/// A sequence as clients of TFF 0.88 write it.
+fn elements(values: &[i32]) -> pb::Value {
+    let element = values.iter().map(|&value| {
+        let array = Array::from_scalar(Scalar::Int32(value)).to_proto_value();
+        pb::value::sequence::Element { flat_value: vec![array] }
+    });
+    let element_type = Some("int32".parse::<Type>().unwrap().to_proto().unwrap());
+    wire(V::Sequence(pb::value::Sequence { value: None, element_type, element: element.collect() }))
+}
+
+#[tokio::test]
+async fn who_sends_the_elements_of_sequences_receives_them() {
+    let mut peer = Peer::connect(start().await, 2).await;
+    let text = "(v:{int32*}@CLIENTS -> %federated_map(<(s:int32* -> %sequence_map(<(x:int32 -> <x,x>),s>)),v>))";
+    let function = peer.value(computation(text)).await.unwrap();
+    let argument = peer.value(at_clients(vec![elements(&[1, 2]), elements(&[])])).await.unwrap();
+    let call = peer.call(&function, Some(&argument)).await.unwrap();
+    let pairs = |values: &[i32]| {
+        let wire = elements(values).value.unwrap();
+        let V::Sequence(mut sequence) = wire else { panic!("{wire:?}") };
+        sequence.element.iter_mut().for_each(|element| element.flat_value.extend(element.flat_value.clone()));
+        sequence.element_type = Some("<int32,int32>".parse::<Type>().unwrap().to_proto().unwrap());
+        pb::Value { tensor: None, value: Some(V::Sequence(sequence)) }
+    };
+    assert_eq!(peer.compute(&call).await.unwrap(), at_clients(vec![pairs(&[1, 2]), pairs(&[])]));
+}
+
+#[tokio::test]
+async fn clients_of_several_versions_share_a_session() {
+    let port = start().await;
+    let (mut new, mut old) = (Peer::connect(port, 0).await, Peer::connect(port, 0).await);
+    assert_eq!(new.executor, old.executor);
+    new.value(elements(&[1])).await.unwrap();
+    let seven = tf::TensorProto { dtype: 3, tensor_content: 7i32.to_le_bytes().to_vec().into(), ..Default::default() };
+    let message = pb::Value { tensor: Some(Any::pack(&seven)), value: None };
+    let tensor = old.value(message).await.unwrap();
+    let identity = new.value(computation("(x:int32 -> x)")).await.unwrap();
+    let call = new.call(&identity, Some(&tensor)).await.unwrap();
+    let both = old.compute(&call).await.unwrap();
+    assert_eq!(both.value, int(7).value);
+    let tensor: tf::TensorProto = both.tensor.unwrap().unpack().unwrap();
+    assert_eq!((tensor.dtype, tensor.tensor_content), (seven.dtype, seven.tensor_content));
 }

@@ -3,6 +3,7 @@
 
 mod errors;
 mod golden;
+mod kernels;
 mod reductions;
 mod sequences;
 mod state;

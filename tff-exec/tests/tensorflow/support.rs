@@ -30,9 +30,10 @@ pub(crate) fn leaf_with(options: Options) -> TensorFlow {
     TensorFlow::new(Options { library_dir: Some(native_dir()), ..options })
 }
 
-/// One leaf for all tests of the process, as an executor has one.
+/// One leaf for all tests of the process, as an executor has one. It runs everything in
+/// TensorFlow.
 pub(crate) fn leaf() -> &'static TensorFlow {
-    static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| leaf_with(Options::default()));
+    static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| leaf_with(Options { kernels: false, ..Options::default() }));
     &LEAF
 }
 

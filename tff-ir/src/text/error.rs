@@ -2,7 +2,7 @@
 
 use crate::diag::{FirstLine, OneLine, Shown};
 use crate::path::Name;
-use crate::{ArrayError, BuildError, CompDecodeError};
+use crate::{ArrayError, BuildError, Code, CompDecodeError};
 use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
 use tff_types::{DType, TemplateError, Type};
 
@@ -117,4 +117,21 @@ pub enum TextProblem {
     /// The parts of a computation do not fit together.
     #[error(transparent)]
     Build(#[from] BuildError),
+}
+
+impl TextProblem {
+    /// The rule that is broken: the one that [`validate`](crate::validate) would name where the
+    /// text could be read, and [`Code::Malformed`] for what is no computation at all.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Build(error) => Code::of(error),
+            Self::UnknownName(_) => Code::UnboundReference,
+            Self::ParameterNeedsType(_) | Self::IntrinsicNeedsType(_) => Code::MissingType,
+            Self::Intrinsic { .. } => Code::IllTypedCall,
+            Self::Constant { .. } | Self::LiteralShape(_) | Self::Array(_) => Code::BadLiteral,
+            Self::BadBody { error, .. } => Code::of_decoding(&error.problem),
+            _ => Code::Malformed,
+        }
+    }
 }

@@ -56,6 +56,22 @@ impl Parsed {
     pub fn span_of(&self, path: &CompPath) -> Option<Span> {
         self.spans.get(&self.comp.at(path)?.address()).copied()
     }
+
+    /// Where in the text every part is written, a node before its parts and those in their order.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Option<Span>> {
+        let mut spans = Vec::new();
+        let mut stack = vec![&self.comp];
+        while let Some(comp) = stack.pop() {
+            spans.push(self.spans.get(&comp.address()).copied());
+            let first = stack.len();
+            stack.extend(comp.children());
+            if let Some(children) = stack.get_mut(first..) {
+                children.reverse();
+            }
+        }
+        spans
+    }
 }
 
 /// Reads a computation.

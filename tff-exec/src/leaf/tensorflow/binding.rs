@@ -11,7 +11,7 @@ use tff_types::{DType, TensorType, Type, TypeKind};
 
 /// A type together with its binding. Leaves are numbered in depth-first order.
 #[derive(Debug)]
-pub(super) enum Slot {
+pub(in crate::leaf) enum Slot {
     /// A tensor.
     Tensor(TensorType, usize),
     /// A sequence of elements of this type, as the serialized graph of a dataset.
@@ -22,13 +22,74 @@ pub(super) enum Slot {
 
 /// A tensor of the graph that a leaf is bound to.
 #[derive(Debug)]
-pub(super) struct Leaf {
-    pub(super) name: TensorName,
-    pub(super) dtype: DType,
+pub(in crate::leaf) struct Leaf {
+    pub(in crate::leaf) name: TensorName,
+    pub(in crate::leaf) dtype: DType,
     /// The type of the elements where the tensor is a dataset, and not what one serializes to.
-    pub(super) dataset: Option<Type>,
+    pub(in crate::leaf) dataset: Option<Type>,
     /// Which part of the signature it belongs to, `parameter.x`.
-    pub(super) place: String,
+    pub(in crate::leaf) place: String,
+}
+
+/// The parameter of a computation, which has one or none.
+#[derive(Debug)]
+pub(in crate::leaf) struct Parameter(Option<(Type, Slot)>);
+
+impl Parameter {
+    /// Binds the parameter's type; appends the tensors to `leaves`.
+    ///
+    /// # Errors
+    /// [`ExecError::Prepare`] where type and binding are not parallel.
+    pub(in crate::leaf) fn bind(
+        binding: Option<&TensorFlowBinding>,
+        ty: Option<&Type>,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<Self, ExecError> {
+        match (binding, ty) {
+            (Some(binding), Some(ty)) => Ok(Self(Some((ty.clone(), Slot::bind(binding, ty, "parameter", leaves)?)))),
+            (None, None) => Ok(Self(None)),
+            (Some(_), None) => Err(prepare_error("a binding of a parameter for a type without one")),
+            (None, Some(ty)) => Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
+        }
+    }
+
+    /// The types of the leaves, if all are tensors.
+    pub(in crate::leaf) fn tensors(&self) -> Option<Vec<&TensorType>> {
+        self.0.as_ref().map_or(Some(Vec::new()), |(_, slot)| slot.tensors())
+    }
+
+    /// As [`Slot::collect`].
+    ///
+    /// # Errors
+    /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`], and as [`Slot::collect`].
+    pub(in crate::leaf) fn collect(
+        &self,
+        argument: Option<Value>,
+        feed: &mut dyn FnMut(Fed) -> Result<(), ExecError>,
+    ) -> Result<(), ExecError> {
+        match (&self.0, argument) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(ExecError::UnexpectedArgument),
+            (Some((ty, _)), None) => Err(ExecError::MissingArgument(ty.to_string())),
+            (Some((_, slot)), Some(argument)) => slot.collect(argument, feed),
+        }
+    }
+}
+
+/// What a leaf is fed with: checked to be of its type.
+pub(in crate::leaf) enum Fed {
+    Tensor(Tensor),
+    Sequence(Sequence),
+}
+
+impl Fed {
+    /// In TensorFlow's memory.
+    pub(super) fn native(&self) -> Result<Arc<Native>, ExecError> {
+        match self {
+            Self::Tensor(tensor) => Ok(tensor.native(|_| true, Native::from_array)?),
+            Self::Sequence(sequence) => Ok(Arc::new(Native::from_string(sequence.dataset()?))),
+        }
+    }
 }
 
 impl Slot {
@@ -36,7 +97,7 @@ impl Slot {
     ///
     /// # Errors
     /// [`ExecError::Prepare`] where type and binding are not parallel.
-    pub(super) fn bind(
+    pub(in crate::leaf) fn bind(
         binding: &TensorFlowBinding,
         ty: &Type,
         place: &str,
@@ -74,51 +135,74 @@ impl Slot {
         }
     }
 
-    /// Checks a value against the type and appends the tensors to feed, in the order of the leaves.
+    /// The types of the leaves, if all are tensors.
+    pub(in crate::leaf) fn tensors(&self) -> Option<Vec<&TensorType>> {
+        fn append<'a>(slot: &'a Slot, tensors: &mut Vec<&'a TensorType>) -> bool {
+            match slot {
+                Slot::Tensor(ty, _) => tensors.push(ty),
+                Slot::Sequence(..) => return false,
+                Slot::Struct(slots) => return slots.iter().all(|(_, slot)| append(slot, tensors)),
+            }
+            true
+        }
+        let mut tensors = Vec::new();
+        append(self, &mut tensors).then_some(tensors)
+    }
+
+    /// Checks a value against the type and takes it apart: `feed` gets what belongs to each leaf,
+    /// in their order.
     ///
     /// # Errors
-    /// [`ExecError::Mismatch`], with the path, for a value that is not of the type.
-    pub(super) fn collect(&self, value: &Value, natives: &mut Vec<Arc<Native>>) -> Result<(), ExecError> {
+    /// [`ExecError::Mismatch`], with the path, for a value that is not of the type; those of
+    /// `feed`.
+    pub(in crate::leaf) fn collect(
+        &self,
+        value: Value,
+        feed: &mut dyn FnMut(Fed) -> Result<(), ExecError>,
+    ) -> Result<(), ExecError> {
         match (self, value) {
             (Self::Tensor(ty, _), Value::Tensor(tensor)) => {
                 check_tensor(ty, tensor.array())?;
-                natives.push(tensor.native(|_| true, Native::from_array)?);
+                feed(Fed::Tensor(tensor))
             }
             (Self::Sequence(element, _), Value::Sequence(sequence)) => {
                 check_element(element, sequence.element_type())?;
-                natives.push(Arc::new(Native::from_string(sequence.dataset()?)));
+                feed(Fed::Sequence(sequence))
             }
             (Self::Struct(slots), Value::Struct(values)) if slots.len() == values.len() => {
-                for ((step, slot), value) in slots.iter().zip(values.iter()) {
-                    slot.collect(value, natives).map_err(|error| error.at(step.as_str()))?;
+                for ((step, slot), value) in slots.iter().zip(values.into_elements()) {
+                    slot.collect(value, feed).map_err(|error| error.at(step.as_str()))?;
                 }
+                Ok(())
             }
-            _ => return Err(ExecError::mismatch(self.describe(), value.describe())),
+            (_, value) => Err(ExecError::mismatch(self.describe(), value.describe())),
         }
-        Ok(())
     }
 
-    /// The value that the tensors of the leaves make up.
+    /// The value that the leaves make up; `fetch` gives the tensor of a leaf.
     ///
     /// # Errors
-    /// [`ExecError::Run`], with the path, where a tensor is not of the type.
-    pub(super) fn build(&self, natives: &[Arc<Native>]) -> Result<Value, ExecError> {
-        let native = |index: &usize| natives.get(*index).ok_or_else(|| run_error("a result is missing"));
+    /// [`ExecError::Run`], with the path, where a tensor is not of the type; those of `fetch`.
+    pub(in crate::leaf) fn build(
+        &self,
+        fetch: &mut dyn FnMut(usize) -> Result<Tensor, ExecError>,
+    ) -> Result<Value, ExecError> {
         Ok(match self {
             Self::Tensor(ty, index) => {
-                let native = native(index)?;
-                let array = native.to_array()?;
-                check_tensor(ty, &array).map_err(|error| run_error(format!("the graph gave another type: {error}")))?;
-                Value::Tensor(Tensor::with_native(array, native.clone()))
+                let tensor = fetch(*index)?;
+                check_tensor(ty, tensor.array())
+                    .map_err(|error| run_error(format!("the graph gave another type: {error}")))?;
+                Value::Tensor(tensor)
             }
             Self::Sequence(element, index) => {
-                let native = native(index)?;
-                let graph = native.string(0).filter(|_| native.dims().is_empty());
+                let tensor = fetch(*index)?;
+                let graph = tensor.array().as_strings().filter(|_| tensor.array().dims().is_empty());
+                let graph = graph.and_then(<[_]>::first);
                 let graph = graph.ok_or_else(|| run_error("the graph gave no serialized dataset"))?;
-                Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph)))
+                Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph.clone())))
             }
             Self::Struct(slots) => {
-                let values = slots.iter().map(|(step, slot)| slot.build(natives).map_err(|it| it.at(step.as_str())));
+                let values = slots.iter().map(|(step, slot)| slot.build(fetch).map_err(|it| it.at(step.as_str())));
                 Value::Struct(values.collect::<Result<_, _>>()?)
             }
         })

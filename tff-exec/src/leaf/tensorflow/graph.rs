@@ -21,14 +21,14 @@ use tff_types::{Shape, TensorType};
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TensorName {
-    pub(super) op: String,
-    pub(super) index: i32,
+pub(in crate::leaf) struct TensorName {
+    pub(in crate::leaf) op: String,
+    pub(in crate::leaf) index: i32,
 }
 
 impl TensorName {
     /// Reads a name; `None` where it is empty or that of an op alone (`^op`).
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(in crate::leaf) fn parse(name: &str) -> Option<Self> {
         let (op, index) = match name.rsplit_once(':') {
             Some((op, index)) => (op, index.parse().ok().filter(|&index: &i32| index >= 0)?),
             None => (name, 0),
@@ -47,7 +47,7 @@ impl fmt::Display for TensorName {
 ///
 /// # Errors
 /// [`ExecError::Prepare`] where the message is another one or damaged.
-pub(super) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
+pub(in crate::leaf) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
     let name = graph.type_url.rsplit('/').next().unwrap_or_default();
     if name != GraphDef::full_name() {
         return Err(prepare_error(format!("expected a {}, found `{}`", GraphDef::full_name(), graph.type_url)));

@@ -5,23 +5,24 @@
 //! does not hold yet into its memory, runs on the caller's thread, and returns views of the
 //! tensors that were fetched.
 
-mod binding;
+pub(super) mod binding;
 pub(crate) mod dataset;
 mod ffi;
-mod graph;
+pub(super) mod graph;
 mod library;
-mod native;
+pub(super) mod native;
 mod pool;
 mod prepared;
 mod reduce;
+mod runner;
 mod session;
 mod state;
-mod status;
+pub(super) mod status;
 
 use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
 use dataset::{Form, Reader};
-use prepared::Callable;
+use runner::Runner;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Options {
     pub library_dir: Option<PathBuf>,
     /// How many prepared computations are kept; the one unused for longest makes room.
     pub max_prepared: usize,
+    /// Whether graphs that are simple enough are run without TensorFlow. The results are the same.
+    pub kernels: bool,
     /// The most elements that a dataset is read to.
     pub max_sequence_elements: usize,
     /// The most bytes of tensors that a dataset is read to.
@@ -44,7 +47,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { library_dir: None, max_prepared: 512, max_sequence_elements: 1 << 20, max_sequence_bytes: 1 << 31 }
+        Self {
+            library_dir: None,
+            max_prepared: 512,
+            kernels: true,
+            max_sequence_elements: 1 << 20,
+            max_sequence_bytes: 1 << 31,
+        }
     }
 }
 
@@ -53,7 +62,7 @@ pub struct TensorFlow {
     options: Options,
     /// By the whole content of graph, bindings and type: a sender's cache key would have to be
     /// trusted.
-    prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Callable>,
+    prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Runner>,
     readers: Recent<(Type, Form), Reader>,
 }
 
@@ -90,16 +99,13 @@ impl TensorFlow {
     /// [`ExecError::Library`] without a library, [`ExecError::Prepare`], with the place, where the
     /// graph is damaged, an op is missing, or bindings and type do not fit each other.
     pub fn prepare(&self, comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-        let callable = self.prepared.get_or_make(
+        let runner = self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || {
-                library::open()?;
-                Callable::new(comp, ty).map(Arc::new)
-            },
+            || Runner::new(comp, ty, self.options.kernels).map(Arc::new),
         )?;
-        Ok(callable)
+        Ok(runner)
     }
 
     /// What reads datasets of this element type.

@@ -179,7 +179,7 @@ fn string_at(tensor: &Tensor<TString>, index: usize) -> Option<&[u8]> {
 
 /// TensorFlow multiplies the dimensions from the left and ends the process where that overflows,
 /// also where a later one is 0.
-pub(super) fn check_dims(dims: &[u64]) -> Result<(), ArrayError> {
+pub(in crate::leaf) fn check_dims(dims: &[u64]) -> Result<(), ArrayError> {
     let product = dims.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim.max(1)));
     let fits = product.is_some_and(|product| i64::try_from(product).is_ok());
     if fits && dims.len() <= MAX_RANK { Ok(()) } else { Err(ArrayError::TooLarge(dims.to_vec())) }

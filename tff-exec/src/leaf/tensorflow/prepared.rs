@@ -1,6 +1,6 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
-use super::binding::{Leaf, Slot};
+use super::binding::{Leaf, Parameter, Slot};
 use super::graph;
 use super::native::{Native, data_type};
 use super::pool::Sessions;
@@ -9,19 +9,18 @@ use super::session::{self, Port};
 use super::state::State;
 use super::status::{LEAF, describe, prepare_error, run_error};
 use crate::leaf::Prepared;
-use crate::{ExecError, Value};
+use crate::{ExecError, Tensor, Value};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use tensorflow::{DataType, Graph, ImportGraphDefOptions, Operation, Session};
-use tff_types::{DType, FunctionType, Type};
+use tff_types::{DType, FunctionType};
 
 /// A TensorFlow computation that is ready to be called.
 pub(super) struct Callable {
-    /// Not needed without a parameter.
-    parameter: Option<(Type, Slot)>,
+    parameter: Parameter,
     result: Slot,
     /// Where the leaves of the parameter are fed, in their order.
     feeds: Vec<Port>,
@@ -50,12 +49,7 @@ impl Callable {
     /// [`ExecError::Prepare`] for everything that is wrong with the graph, the bindings or both.
     pub(super) fn new(comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Result<Self, ExecError> {
         let mut fed = Vec::new();
-        let parameter = match (&comp.parameter, &ty.parameter) {
-            (Some(binding), Some(ty)) => Some((ty.clone(), Slot::bind(binding, ty, "parameter", &mut fed)?)),
-            (None, None) => None,
-            (Some(_), None) => return Err(prepare_error("a binding of a parameter for a type without one")),
-            (None, Some(ty)) => return Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
-        };
+        let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed)?;
         let mut fetched = Vec::new();
         let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched)?;
 
@@ -106,6 +100,26 @@ impl Callable {
         Ok(Self { parameter, result, feeds, fetches, sources, initialize, token, sessions })
     }
 
+    /// Calls it with an argument that was checked and taken apart.
+    pub(super) fn call_with_tensors(&self, argument: &[Tensor]) -> Result<Value, ExecError> {
+        let natives = argument.iter().map(|tensor| Ok(tensor.native(|_| true, Native::from_array)?));
+        self.finish(&natives.collect::<Result<Vec<_>, ExecError>>()?)
+    }
+
+    fn finish(&self, natives: &[Arc<Native>]) -> Result<Value, ExecError> {
+        // A result without tensors, or of the argument's own, needs no run.
+        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(natives)? };
+        let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
+        self.result.build(&mut |leaf| {
+            let native = self.sources.get(leaf).and_then(|source| match *source {
+                Source::Fetched(index) => fetched.get(index),
+                Source::Argument(index) => natives.get(index),
+            });
+            let native = native.ok_or_else(|| run_error("a result is missing"))?;
+            Ok(Tensor::with_native(native.to_array()?, native.clone()))
+        })
+    }
+
     fn run(&self, argument: &[Arc<Native>]) -> Result<Vec<Native>, ExecError> {
         let token = self.token.iter().map(|(port, native)| (port, native));
         let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
@@ -122,25 +136,11 @@ impl Callable {
 impl Prepared for Callable {
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
         let mut natives = Vec::with_capacity(self.feeds.len());
-        match (&self.parameter, argument) {
-            (None, None) => {}
-            (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
-            (Some((ty, _)), None) => return Err(ExecError::MissingArgument(ty.to_string())),
-            (Some((_, slot)), Some(argument)) => slot.collect(argument, &mut natives)?,
-        }
-        // A result without tensors, or of the argument's own, needs no run.
-        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(&natives)? };
-        let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
-        let results: Vec<Arc<Native>> = self
-            .sources
-            .iter()
-            .filter_map(|source| match *source {
-                Source::Fetched(index) => fetched.get(index),
-                Source::Argument(index) => natives.get(index),
-            })
-            .cloned()
-            .collect();
-        self.result.build(&results)
+        self.parameter.collect(argument.cloned(), &mut |fed| {
+            natives.push(fed.native()?);
+            Ok(())
+        })?;
+        self.finish(&natives)
     }
 }
 

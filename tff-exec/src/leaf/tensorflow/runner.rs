@@ -1,0 +1,69 @@
+//! What runs a computation: kernels where these know its whole graph, else TensorFlow.
+
+use super::library;
+use super::prepared::Callable;
+use crate::leaf::Prepared;
+use crate::leaf::kernels::Kernels;
+use crate::{ExecError, Value};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use tff_types::FunctionType;
+
+/// A TensorFlow computation that is ready to be called.
+pub(super) struct Runner {
+    comp: Arc<tff_ir::TensorFlow>,
+    ty: FunctionType,
+    kernels: Option<Kernels>,
+    /// There from the start without kernels, otherwise when a call first needs it.
+    callable: OnceLock<Callable>,
+}
+
+impl Runner {
+    /// Opens the library only if it is needed.
+    ///
+    /// # Errors
+    /// [`ExecError::Library`], [`ExecError::Prepare`].
+    pub(super) fn new(comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType, kernels: bool) -> Result<Self, ExecError> {
+        let kernels = if kernels { Kernels::new(comp, ty) } else { None };
+        let runner = Self { comp: comp.clone(), ty: ty.clone(), kernels, callable: OnceLock::new() };
+        if runner.kernels.is_none() {
+            runner.callable()?;
+        }
+        Ok(runner)
+    }
+
+    fn callable(&self) -> Result<&Callable, ExecError> {
+        if let Some(callable) = self.callable.get() {
+            return Ok(callable);
+        }
+        library::open()?;
+        let callable = Callable::new(&self.comp, &self.ty)?;
+        Ok(self.callable.get_or_init(|| callable))
+    }
+}
+
+impl Prepared for Runner {
+    fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
+        match &self.kernels {
+            Some(_) => self.consume(argument.cloned()),
+            None => self.callable()?.call(argument),
+        }
+    }
+
+    fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
+        let Some(kernels) = &self.kernels else { return self.callable()?.call(argument.as_ref()) };
+        match kernels.run(kernels.collect(argument)?)? {
+            Ok(value) => Ok(value),
+            Err(tensors) => self.callable()?.call_with_tensors(&tensors),
+        }
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.kernels, self.callable.get()) {
+            (Some(kernels), _) => kernels.fmt(f),
+            (None, callable) => callable.fmt(f),
+        }
+    }
+}
