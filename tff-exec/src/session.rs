@@ -120,6 +120,7 @@ impl Session {
     pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
         let received = self.live.receive(value.encoded_len())?;
         if let Some(pb::value::Value::Computation(comp)) = &value.value {
+            self.dialect().hear(comp);
             let comp = self.computation(comp)?;
             return Ok(self.insert(match comp {
                 Computation::Known(outcome) => {

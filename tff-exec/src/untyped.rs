@@ -24,6 +24,33 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
+    /// Notes what a computation tells of who wrote it, unless that is known. The frontend of 0.80
+    /// gives each graph a layout map, that of later versions none; both give it a session token,
+    /// unlike compilers, whose graphs tell nothing.
+    pub(crate) fn hear(&mut self, comp: &pb::Computation) {
+        if self.tensor_protos || self.arrays {
+            return;
+        }
+        let mut left = vec![comp];
+        while let Some(comp) = left.pop() {
+            use pb::computation::Computation as C;
+            match comp.computation.as_ref() {
+                Some(C::Tensorflow(graph)) if graph.layout_map.is_some() => return self.tensor_protos = true,
+                Some(C::Tensorflow(graph)) if !graph.session_token_tensor_name.is_empty() => return self.arrays = true,
+                Some(C::Call(call)) => {
+                    left.extend(call.function.as_deref().into_iter().chain(call.argument.as_deref()))
+                }
+                Some(C::Lambda(lambda)) => left.extend(lambda.result.as_deref()),
+                Some(C::Selection(selection)) => left.extend(selection.source.as_deref()),
+                Some(C::Struct(structure)) => left.extend(structure.element.iter().filter_map(|it| it.value.as_ref())),
+                Some(C::Block(block)) => {
+                    left.extend(block.local.iter().filter_map(|it| it.value.as_ref()).chain(block.result.as_deref()));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Whether tensors are written in an `Any`; in both forms as long as nothing was heard.
     const fn writes_tensor_protos(self) -> bool {
         self.tensor_protos || !self.arrays

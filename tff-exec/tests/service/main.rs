@@ -117,3 +117,28 @@ async fn clients_of_several_versions_share_a_session() {
     let tensor: tf::TensorProto = both.tensor.unwrap().unpack().unwrap();
     assert_eq!((tensor.dtype, tensor.tensor_content), (seven.dtype, seven.tensor_content));
 }
+
+/// A graph as frontends send it; what it computes does not matter.
+fn graph(layout_map: Option<pb::tensor_flow::LayoutMap>) -> pb::Value {
+    let token = "session_token_tensor:0".to_owned();
+    let graph = pb::TensorFlow { session_token_tensor_name: token, layout_map, ..Default::default() };
+    let ty = "( -> int32)".parse::<Type>().unwrap().to_proto().unwrap();
+    let computation = Some(pb::computation::Computation::Tensorflow(graph));
+    wire(V::Computation(pb::Computation { r#type: Some(ty), computation }))
+}
+
+#[tokio::test]
+async fn graphs_tell_the_version_of_the_client() {
+    let port = start().await;
+    let cases = [(None, false, true), (Some(pb::tensor_flow::LayoutMap::default()), true, false)];
+    for (n_clients, (layout_map, has_tensor_proto, has_array)) in (0..).zip(cases) {
+        let mut peer = Peer::connect(port, n_clients).await;
+        let five = peer.value(computation("( -> lit int32 5)")).await.unwrap();
+        let five = peer.call(&five, None).await.unwrap();
+        let answer = peer.compute(&five).await.unwrap();
+        assert!(answer.tensor.is_some() && answer.value.is_some(), "nothing was heard");
+        peer.value(graph(layout_map)).await.unwrap();
+        let answer = peer.compute(&five).await.unwrap();
+        assert_eq!((answer.tensor.is_some(), answer.value.is_some()), (has_tensor_proto, has_array));
+    }
+}
