@@ -3,7 +3,7 @@
 use crate::native;
 use std::sync::Arc;
 use tff_compiler::compile_to_native;
-use tff_exec::{Executor, Options};
+use tff_exec::{Executor, Options, Workers};
 use tff_ir::Comp;
 
 /// How computations are compiled before they run.
@@ -26,11 +26,12 @@ impl CompilationArgs {
     }
 }
 
-/// An executor with this many threads, or one a core.
-pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs) -> Executor {
+/// An executor with this many threads, or one a core, and with its clients on workers if there are any.
+pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: Option<Arc<dyn Workers>>) -> Executor {
     let args = args.clone();
     let mut options = Options::default();
     options.threads = threads;
+    options.workers = workers;
     options.library_dir = native::tensorflow_dir();
     options.xla = native::xla();
     options.compile = Some(Arc::new(move |comp: &Comp| {

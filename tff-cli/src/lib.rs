@@ -25,6 +25,7 @@ mod render;
 mod server;
 mod simulation;
 mod worker;
+mod workers;
 
 pub use worker::worker;
 

@@ -53,7 +53,7 @@ pub fn worker() -> ! {
         server::end(Err(error));
     }
     // The library's directory is set in the environment here, before there are threads.
-    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation);
+    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None);
     server::run(&args.server.with_message_limit(args.grpc_max_message_length_megabytes), executor)
 }
 

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -108,6 +108,29 @@ fn run_takes_and_gives_values_in_every_form() {
     // What -o writes is an argument again.
     assert_eq!(folder.run(&["run", "fed_map.pb", "--arg", "[1, 2, 3]", "-o", "out.pb"]), "");
     insta::assert_snapshot!(folder.run(&["run", "fed_map.pb", "--arg", "out.pb", "--json"]), @"[3,4,5]");
+}
+
+#[test]
+fn run_takes_modules_of_xla() {
+    let folder = Folder::with(&[]);
+    let golden = repository().join("testdata/golden/xla");
+    let run = |plugin: &Path, name: &str, argument: &str| {
+        let mut command = folder.command(&["run"]);
+        command.arg(golden.join(name)).args(["--arg", argument]).env("TFF_PJRT_PLUGIN", plugin);
+        let output = command.output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        text.replace(golden.to_str().unwrap(), "xla").replace(folder.0.path().to_str().unwrap(), "FOLDER")
+    };
+    let plugin = std::env::var_os("TFF_PJRT_PLUGIN")
+        .map_or_else(|| repository().join(".native/pjrt/pjrt_c_api_cpu_plugin.so"), PathBuf::from);
+    insta::assert_snapshot!(run(&plugin, "add_i32.pb", "[3, 4]"), @"7");
+    insta::assert_snapshot!(run(&plugin, "nested.pb", r#"{"b": {"z": 5, "a": [1, 2]}, "a": 10}"#), @"<q=<y=[10 20],x=6>,p=9>");
+    insta::assert_snapshot!(run(&plugin, "add_i32.pb", "[3, 4.5]"), @"error: --arg: .y: expected int32, found 4.5");
+    let nowhere = folder.0.path().join("none.so");
+    insta::assert_snapshot!(
+        run(&nowhere, "add_i32.pb", "[3, 4]"),
+        @"error: xla/add_i32.pb: a PJRT plugin for XLA is not available: FOLDER/none.so cannot be opened: No such file or directory (os error 2); run scripts/native.sh pjrt, or set TFF_PJRT_PLUGIN to a plugin"
+    );
 }
 
 #[test]

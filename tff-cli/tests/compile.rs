@@ -13,7 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tff_compiler::graph::generic;
-use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
+use tff_ir::text::{Environment, parse};
+use tff_ir::{Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
 use tff_types::Type;
 
 /// A folder in which commands run.
@@ -49,13 +50,25 @@ impl Folder {
 
     /// What a command printed, or its code and its error.
     fn run(&self, args: &[&str]) -> Result<String, String> {
+        let output = self.command(args).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        if output.status.success() { Ok(stdout) } else { Err(format!("{}: {stderr}", output.status.code().unwrap())) }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow");
         let native = std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| native.into());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
         command.args(args).current_dir(self.0.path()).env("TENSORFLOW_DIR", native).env_remove("TFF_LOG");
-        let output = command.output().unwrap();
-        let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        if output.status.success() { Ok(stdout) } else { Err(format!("{}: {stderr}", output.status.code().unwrap())) }
+        command
+    }
+
+    /// What a command printed, and what it logged.
+    #[track_caller]
+    fn both(&self, args: &[&str]) -> (String, String) {
+        let output = self.command(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
     #[track_caller]
@@ -158,8 +171,9 @@ fn run_forms(folder: &Folder, name: &str) -> usize {
         for (to, form) in forms.iter().flatten() {
             let sub_rounds: &[Option<&str>] = match *to {
                 "distribute-aggregate" => &[None],
-                _ if clients == 7 => &[None, Some("1"), Some("2"), Some("3")],
-                _ => &[Some("3")],
+                // Most of the time is that in which TensorFlow's library is loaded.
+                _ if clients == 1 => &[Some("2")],
+                _ => &[None, Some("1"), Some("2"), Some("3")],
             };
             for sub_rounds in sub_rounds {
                 let more = sub_rounds.map_or(Vec::new(), |count| vec!["--sub-rounds", count]);
@@ -195,6 +209,117 @@ fn clients_are_split_without_an_argument_too() {
     folder.ok(&["compile", "count.tff", "--to", "mergeable", "-o", "count"]);
     assert_eq!(folder.json(&["run", "count", "--clients", "7", "--sub-rounds", "3", "--json"]), json!(7));
     assert_eq!(folder.json(&["run", "count", "--clients", "0", "--sub-rounds", "3", "--json"]), json!(0));
+}
+
+/// Also where what is at the server comes last, each client is in one sub-round, and those of a result at
+/// clients stay in order.
+#[test]
+fn every_client_is_in_one_sub_round() {
+    let folder = Folder::new();
+    let round =
+        "(a:<{float32}@CLIENTS,float32@SERVER> -> <%federated_sum(a[0]),a[1],%federated_zip_at_clients(<a[0]>)>)";
+    folder.write("round.tff", round.as_bytes());
+    folder.ok(&["compile", "round.tff", "--to", "mergeable", "-o", "round"]);
+    for clients in [0, 1, 2, 5, 7] {
+        let values: Vec<f64> = (0..clients).map(|client| f64::from(1 << client)).collect();
+        let argument = json!([values, 0.5]).to_string();
+        let expected = folder.json(&["run", "round.tff", "--json", "--arg", &argument]);
+        for sub_rounds in ["1", "2", "3"] {
+            let found = folder.json(&["run", "round", "--json", "--arg", &argument, "--sub-rounds", sub_rounds]);
+            assert_eq!(found, expected, "{clients} clients in {sub_rounds} sub-rounds");
+        }
+    }
+}
+
+/// `comp#xla`, a module of another system, in what is read from `NAME.bodies`.
+fn write_with_module(folder: &Folder, name: &str, text: &str) {
+    let hlo_module = Opaque { type_url: "type.googleapis.com/xla.HloModuleProto".into(), value: vec![1, 2, 3].into() };
+    let xla = Xla { hlo_module, parameter: Some(XlaBinding::Tensor(0)), result: XlaBinding::Tensor(0) };
+    let module = CompiledComputation::Xla(Arc::new(xla));
+    let module = Comp::compiled(module, "(int32 -> int32)".parse().unwrap()).unwrap();
+    let mut environment = Environment::default();
+    environment.bodies.insert_comp("xla", module.to_proto().unwrap().encode_to_vec().into());
+    let comp = parse(text, &environment).unwrap().comp;
+    folder.write(name, &comp.to_proto().unwrap().encode_to_vec());
+}
+
+/// Modules stay what they are wherever no graph is made of them: forms of graphs say so.
+#[test]
+fn modules_of_other_systems_go_to_every_target_that_takes_them() {
+    let folder = Folder::new();
+    let map = "%federated_map(<(x:int32 -> comp#xla(x)),a[1]>)";
+    let round = format!("(a:<int32@SERVER,{{int32}}@CLIENTS> -> <a[0],%federated_sum({map})>)");
+    write_with_module(&folder, "round.pb", &round);
+    write_with_module(&folder, "send.pb", &format!("(a:<int32@SERVER,{{int32}}@CLIENTS> -> {map})"));
+    let modules = |file: &str| {
+        let bytes = std::fs::read(folder.0.path().join(file)).unwrap();
+        let comp = Comp::from_proto(&tff_proto::v0::Computation::decode(bytes.as_slice()).unwrap()).unwrap();
+        comp.preorder().filter(|part| matches!(part.as_compiled(), Some(CompiledComputation::Xla(_)))).count()
+    };
+    for to in ["native", "call-dominant"] {
+        folder.ok(&["compile", "round.pb", "--to", to, "-o", "out.pb"]);
+        assert_eq!(modules("out.pb"), 1, "{to}");
+    }
+    folder.ok(&["compile", "round.pb", "--to", "distribute-aggregate", "-o", "distribute"]);
+    assert_eq!(modules("distribute/client_work.pb"), 1);
+    folder.ok(&["compile", "round.pb", "--to", "mergeable", "-o", "mergeable"]);
+    assert_eq!(modules("mergeable/up_to_merge.pb"), 1);
+    let errors = [
+        folder.fails(&["compile", "round.pb", "--to", "map-reduce", "-o", "out"]),
+        folder.fails(&["compile", "send.pb", "--to", "broadcast", "-o", "out"]),
+    ];
+    insta::assert_snapshot!(errors.concat(), @r"
+    1: error: round.pb: map_reduce_form at .: a call of a xla cannot be part of a graph
+    1: error: send.pb: broadcast_form at .: a call of a xla cannot be part of a graph
+    ");
+}
+
+#[test]
+fn literals_keep_their_dtypes_and_values_in_graphs() {
+    let folder = Folder::new();
+    let literals = "<%generic_plus(<x,x>),lit int64 9007199254740993,lit uint8 200,lit float16 1.5,lit bool true>";
+    folder.write(
+        "literals.tff",
+        format!("(v:{{int32}}@CLIENTS -> %federated_map(<(x:int32 -> {literals}),v>))").as_bytes(),
+    );
+    folder.ok(&["compile", "literals.tff", "-o", "native.pb"]);
+    assert!(folder.ok(&["print", "native.pb"]).matches("lit ").count() == 0, "{}", folder.ok(&["print", "native.pb"]));
+    let found = folder.json(&["run", "native.pb", "--json", "--arg", "[4]"]);
+    assert_eq!(found, json!([[8, 9_007_199_254_740_993_i64, 200, 1.5, true]]));
+    assert_eq!(
+        folder.ok(&["type", "native.pb"]).trim_end(),
+        "({int32}@CLIENTS -> {<int32,int64,uint8,float16,bool>}@CLIENTS)"
+    );
+}
+
+#[test]
+fn a_mean_over_no_clients_is_nan_with_a_warning() {
+    let folder = Folder::new();
+    folder.write("mean.tff", b"(v:{float32}@CLIENTS -> %federated_mean(v))");
+    let run = |arg| folder.both(&["run", "mean.tff", "--json", "--arg", arg]);
+    let (printed, logged) = run("[]");
+    assert_eq!(printed.trim_end(), "\"nan\"");
+    assert!(logged.contains("mean.tff: a mean over no clients is nan, as their weights add up to 0"), "{logged}");
+    let (printed, logged) = run("[1, 2]");
+    assert_eq!((printed.trim_end(), logged.as_str()), ("1.5", ""));
+}
+
+#[test]
+fn forms_are_checked_part_by_part() {
+    let (folder, _) = Folder::with_rounds();
+    folder.ok(&["compile", "sum_round.pb", "--to", "map-reduce", "-o", "form"]);
+    assert_eq!(folder.ok(&["check", "form"]), "");
+    assert_eq!(folder.json(&["check", "form", "--json"]), json!([]));
+    let errors = |args: &[&str]| {
+        let output = folder.command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    folder.replace("form/index.toml", "-> <int32@SERVER,int32@SERVER>)", "-> <int32@SERVER,bool@SERVER>)");
+    insta::assert_snapshot!(errors(&["check", "form"]), @"form: error[malformed] at .: form/index.toml: what update returns: not assignable: expected bool, found int32");
+    folder.write("form/zero.pb", b"\xff\xff");
+    insta::assert_snapshot!(errors(&["check", "form"]), @"form/zero.pb: error[malformed] at .: tensorflow_federated.v0.Computation is cut off at byte 2, inside a field: failed to decode Protobuf message: invalid varint");
+    insta::assert_snapshot!(errors(&["check", "form", "--json"]), @r#"[{"severity":"error","code":"malformed","path":".","message":"tensorflow_federated.v0.Computation is cut off at byte 2, inside a field: failed to decode Protobuf message: invalid varint","line":null,"column":null,"part":"zero"}]"#);
 }
 
 #[test]
@@ -279,8 +404,18 @@ fn compiled_files_are_messages_or_text_and_say_what_was_done() {
     let passes: Vec<_> = stats.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(passes, [&["pass"], &after[..], &["all"]].concat());
     let stats = folder.ok(&["compile", "bcast_mean.pb", "--to", "map-reduce", "-o", "form", "--stats"]);
-    let parts: Vec<_> = stats.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!((parts.len(), parts[1], parts[10]), (12, "prepare", "update"));
+    let first: Vec<_> = stats.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let parts = first.iter().position(|word| *word == "part").unwrap();
+    assert_eq!((first[parts + 1], first[parts + 10], first[parts + 11]), ("prepare", "update", "all"));
+    let again = ["compile", "bcast_mean.pb", "--to", "map-reduce", "-o", "again", "--print-after", "all"];
+    let printed = folder.ok(&again);
+    let after: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("// after ")).collect();
+    assert_eq!(first[..parts], [&["pass"], &after[..]].concat());
+    for pass in ["reduce_intrinsics", "to_call_dominant"] {
+        assert!(after.contains(&pass), "{after:?}");
+    }
+    // One for each part.
+    assert_eq!(after.iter().filter(|pass| **pass == "add_cache_ids").count(), 10);
 }
 
 #[test]
@@ -321,9 +456,9 @@ fn bad_inputs_are_one_line() {
     1: error: uri.tff: reduce_intrinsics at .lambda.result.call.function: no intrinsic is named `federated_sun`; did you mean `federated_sum`?
     1: error: uri.tff: map_reduce_form at .: expected a computation that takes two arguments, found {int32}@CLIENTS
     1: error: free.tff: the computation is not valid: error[unbound-reference] at .lambda.result.struct.element[1]: nothing binds the name `w`
-    1: error: broadcast_after_aggregate.pb: map_reduce_form at .: broadcast dependent on aggregate
-    1: error: broadcast_after_aggregate.pb: distribute_aggregate_form at .: broadcast dependent on aggregate
-    1: error: broadcast_after_aggregate.pb: mergeable_comp_form at .: an intrinsic to split along dependent on another one
+    1: error: broadcast_after_aggregate.pb: map_reduce_form at .: broadcast dependent on aggregate: federated_broadcast (`_var3`) needs the result of federated_aggregate (`_var2`)
+    1: error: broadcast_after_aggregate.pb: distribute_aggregate_form at .: broadcast dependent on aggregate: federated_broadcast (`_var2`) needs the result of federated_sum (`_var1`)
+    1: error: broadcast_after_aggregate.pb: mergeable_comp_form at .: aggregate dependent on aggregate: federated_aggregate (`_var8`) needs the result of federated_aggregate (`_var2`)
     1: error: sum_round.pb: broadcast_form at .: expected a computation that takes two arguments, at the server and at clients, and returns a result at clients, found (<s=int32@SERVER,c={int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)
     1: error: client_out.pb: map_reduce_form at .: expected values of the same placement to zip, found {int32}@CLIENTS
     1: error: one_arg.pb: map_reduce_form at .: expected a computation that takes two arguments, found {int32}@CLIENTS
@@ -399,7 +534,7 @@ fn bad_forms_are_one_line() {
     1: error: mergeable/index.toml: expected a part up_to_merge of the form mergeable, found none
     1: error: other_role/index.toml: expected the role of a part, found "../zero"
     1: error: other_type/update.pb: expected a computation of type (<int32,<<int32>,<>,<>,<>>> -> <int32,bool>), found (<int32,<<int32>,<>,<>,<>>> -> <int32,int32>)
-    1: error: whole_type/index.toml: type: not assignable: expected bool, found int32 at (result)[1]@
+    1: error: whole_type/index.toml: what update returns: not assignable: expected bool, found int32
     1: error: no_type/index.toml: the type of the part zero: 1:6: expected a type, found the end
     1: error: twice/index.toml: expected one part zero, found several
     1: error: not_binary/zero.pb: tensorflow_federated.v0.Computation is cut off at byte 2, inside a field: failed to decode Protobuf message: invalid varint

@@ -1,4 +1,4 @@
-//! Every pass keeps the values of recorded computations.
+//! Every pass keeps the values of recorded and of random computations.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
 mod recorded;
@@ -7,10 +7,12 @@ use prost::Message;
 use recorded::{decode, executor, records, same};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use tff_compiler::graph::{BinaryOp, generic};
 use tff_compiler::pass::run_pass;
-use tff_compiler::passes::{ALL, ReduceIntrinsics};
+use tff_compiler::passes::{ALL, ReduceIntrinsics, ToCallDominant};
 use tff_exec::{Executor, Value, value_from_proto};
-use tff_ir::Comp;
+use tff_ir::text::{Environment, parse};
+use tff_ir::{Array, Comp, Scalar};
 use tff_proto::v0 as pb;
 
 fn argument(record: &Json, comp: &Comp) -> Option<Value> {
@@ -55,5 +57,141 @@ fn passes_keep_values() {
         "uniquify_reference_names",
     ] {
         assert!(changed.get(pass).is_some_and(|count| *count > 10), "{changed:?}");
+    }
+}
+
+/// What a name stands for, or a term is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Int,
+    Pair,
+    Function,
+}
+
+/// Random terms of three names, which often hide one another.
+struct Terms {
+    state: u64,
+    /// The names in scope, the innermost last.
+    scope: Vec<(&'static str, Kind)>,
+}
+
+impl Terms {
+    fn pick(&mut self, below: usize) -> usize {
+        // Knuth's MMIX generator; its upper bits are the random ones.
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.state >> 33).unwrap() % below
+    }
+
+    fn new_name(&mut self) -> &'static str {
+        ["a", "b", "c"][self.pick(3)]
+    }
+
+    /// A name in scope that stands for something of this kind.
+    fn name(&mut self, kind: Kind) -> Option<&'static str> {
+        let name = self.new_name();
+        let innermost = self.scope.iter().rev().find(|(it, _)| *it == name);
+        innermost.filter(|(_, it)| *it == kind).map(|_| name)
+    }
+
+    fn below(&mut self, name: &'static str, kind: Kind, term: impl FnOnce(&mut Self) -> String) -> String {
+        self.scope.push((name, kind));
+        let text = term(self);
+        self.scope.pop();
+        text
+    }
+
+    /// `(let n=term in …)`.
+    fn block(&mut self, depth: usize, result: Kind) -> String {
+        let kind = [Kind::Int, Kind::Pair, Kind::Function][self.pick(3)];
+        let (value, name) = (self.term(depth - 1, kind), self.new_name());
+        let result = self.below(name, kind, |terms| terms.term(depth - 1, result));
+        format!("(let {name}={value} in {result})")
+    }
+
+    fn function(&mut self, depth: usize) -> String {
+        let name = self.new_name();
+        let result = self.below(name, Kind::Int, |terms| terms.term(depth - 1, Kind::Int));
+        format!("({name}:int32 -> {result})")
+    }
+
+    fn term(&mut self, depth: usize, kind: Kind) -> String {
+        if let Some(name) = self.name(kind).filter(|_| depth == 0 || self.state.is_multiple_of(3)) {
+            return name.to_owned();
+        }
+        if depth == 0 {
+            return match kind {
+                Kind::Int => format!("lit int32 {}", self.pick(9)),
+                Kind::Pair => "<lit int32 4,lit int32 7>".to_owned(),
+                Kind::Function => "(a:int32 -> a)".to_owned(),
+            };
+        }
+        match (kind, self.pick(4)) {
+            (_, 0) => self.block(depth, kind),
+            (Kind::Int, 1) => {
+                let [left, right] = [(); 2].map(|()| self.term(depth - 1, Kind::Int));
+                format!("comp#add(<{left},{right}>)")
+            }
+            (Kind::Int, 2) => {
+                let (pair, index) = (self.term(depth - 1, Kind::Pair), self.pick(2));
+                format!("(let p={pair} in p[{index}])")
+            }
+            (Kind::Int, _) => {
+                let (function, argument) = (self.term(depth - 1, Kind::Function), self.term(depth - 1, Kind::Int));
+                format!("{function}({argument})")
+            }
+            (Kind::Pair, _) => {
+                let [left, right] = [(); 2].map(|()| self.term(depth - 1, Kind::Int));
+                format!("<{left},{right}>")
+            }
+            (Kind::Function, _) => self.function(depth),
+        }
+    }
+}
+
+#[test]
+fn passes_keep_values_of_random_computations() {
+    let executor = executor();
+    let add = generic::binary_operator(BinaryOp::Add, &"<int32,int32>".parse().unwrap()).unwrap();
+    let mut environment = Environment::default();
+    environment.bodies.insert_comp("add", add.to_proto().unwrap().encode_to_vec().into());
+    let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut terms = Terms { state: 1, scope: Vec::new() };
+    for number in 0..60 {
+        let [left, right] = [(); 2].map(|()| terms.below("a", Kind::Int, |terms| terms.term(5, Kind::Int)));
+        let (text, clients) = match number % 2 {
+            0 => (format!("(a:int32 -> <{left},{right}>)"), None),
+            _ => (format!("(v:{{int32}}@CLIENTS -> %federated_sum(%federated_map(<(a:int32 -> {left}),v>)))"), Some(3)),
+        };
+        let comp = parse(&text, &environment).unwrap_or_else(|error| panic!("{text}: {error}")).comp;
+        let reduced = run_pass(&ReduceIntrinsics::default(), &comp).unwrap().comp;
+        let value = |number| Value::array(Array::from_scalar(Scalar::Int32(number)));
+        let argument = match clients {
+            None => value(3),
+            Some(_) => Value::at_clients([3, 5, 8].map(value)),
+        };
+        let expected = run(&executor, &reduced, Some(argument.clone()), clients);
+        let dominant = run_pass(&ToCallDominant, &reduced).unwrap().comp;
+        for (pass, before) in ALL.iter().flat_map(|pass| [(pass, &reduced), (pass, &dominant)]) {
+            // It takes only what is in call-dominant form.
+            if pass.name() == "compile_local_subcomputations" && before.ptr_eq(&reduced) {
+                continue;
+            }
+            let after = run_pass(*pass, before).unwrap_or_else(|error| panic!("{text}: {error}"));
+            if after.changed {
+                let found = run(&executor, &after.comp, Some(argument.clone()), clients);
+                assert!(same(&found, &expected), "{} {text}: {expected:?}, {found:?}", pass.name());
+                *changed.entry(pass.name()).or_default() += 1;
+            }
+        }
+    }
+    for pass in [
+        "compile_local_subcomputations",
+        "eliminate_common_subexpressions",
+        "inline_block_locals",
+        "remove_unused_block_locals",
+        "to_call_dominant",
+        "uniquify_reference_names",
+    ] {
+        assert!(changed.get(pass).is_some_and(|count| *count > 2), "{changed:?}");
     }
 }

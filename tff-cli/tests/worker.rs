@@ -2,22 +2,13 @@
 
 mod process;
 
-use process::{PATIENCE, Process, WORKER};
+use process::{Outcome, PATIENCE, Process, TFF, WORKER, free_port, scrape};
 use std::error::Error;
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
-
-type Outcome = Result<(), Box<dyn Error>>;
-
-const TFF: &str = env!("CARGO_BIN_EXE_tff");
-
-fn free_port() -> Result<u16, Box<dyn Error>> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}
 
 /// Waits until someone listens on a port; returns how long that took.
 fn wait_for_listener(address: impl Into<IpAddr>, port: u16) -> Outcome {
@@ -255,14 +246,6 @@ async fn memory_stays_flat_over_many_rounds() -> Outcome {
     let (first, last) = (average(&sizes[..100]), average(&sizes[sizes.len() - 100..]));
     assert!(last < first * 1.1, "{first} kB, then {last} kB");
     Ok(())
-}
-
-fn scrape(address: SocketAddr) -> Result<String, Box<dyn Error>> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[tokio::test]

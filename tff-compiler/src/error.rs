@@ -92,12 +92,16 @@ pub enum Problem {
         found: String,
     },
     /// An intrinsic needs the result of one that it must not depend on.
-    #[error("{later} dependent on {earlier}")]
+    #[error("{later} dependent on {earlier}: {later_call} needs the result of {earlier_call}")]
     Dependent {
-        /// What depends.
+        /// Which kind of intrinsic depends.
         later: &'static str,
-        /// What it depends on.
+        /// On which kind of intrinsic.
         earlier: &'static str,
+        /// The call that depends: the intrinsic, and the local that it is in call-dominant form.
+        later_call: String,
+        /// The call on which it depends.
+        earlier_call: String,
     },
     /// A part of the computation needs what it is not given.
     #[error("it contains the unbound reference `{name}`: it needs what is not available to it")]

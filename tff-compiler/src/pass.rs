@@ -3,7 +3,7 @@
 use crate::error::{CompileError, PassError};
 use std::fmt;
 use std::time::{Duration, Instant};
-use tff_ir::{Code, Comp, CompKind, CompPath, CompStep, Diagnostic, Severity, Transformed, validate};
+use tff_ir::{Code, Comp, CompPath, CompStep, Diagnostic, Severity, Transformed, validate};
 
 /// One rewrite of a computation into an equivalent one.
 ///
@@ -36,8 +36,8 @@ pub struct PassStats {
     pub nodes: usize,
 }
 
-/// Sees the computation after each pass, by the name of the pass.
-pub type Observer<'a> = &'a dyn Fn(&'static str, &Comp);
+/// Sees what each pass did, and the computation after it.
+pub type Observer<'a> = &'a dyn Fn(&PassStats, &Comp);
 
 /// Runs passes one after another, and checks each.
 pub(crate) struct Runner<'a> {
@@ -57,10 +57,11 @@ impl<'a> Runner<'a> {
     pub(crate) fn run(&mut self, pass: &dyn Pass, comp: Comp) -> Result<Comp, CompileError> {
         let start = Instant::now();
         let Transformed { comp, changed } = run_pass(pass, &comp)?;
-        let nodes = comp.preorder().count();
-        self.stats.push(PassStats { pass: pass.name(), duration: start.elapsed(), changed, nodes });
+        let nodes = comp.size() as usize;
+        let stats = PassStats { pass: pass.name(), duration: start.elapsed(), changed, nodes };
+        self.stats.push(stats);
         if let Some(observer) = self.observer {
-            observer(pass.name(), &comp);
+            observer(&stats, &comp);
         }
         Ok(comp)
     }
@@ -85,7 +86,7 @@ pub fn run_pass(pass: &dyn Pass, comp: &Comp) -> Result<Transformed, CompileErro
             // What was free before may still be.
             let free = comp.free_names();
             let is_free = |diagnostic: &Diagnostic| {
-                let part = part_at(&transformed.comp, &diagnostic.path);
+                let part = transformed.comp.at(&diagnostic.path);
                 part.and_then(Comp::as_reference).is_some_and(|reference| free.contains(&reference.name))
             };
             diagnostics.retain(|diagnostic| diagnostic.code != Code::UnboundReference || !is_free(diagnostic));
@@ -113,15 +114,6 @@ fn errors(comp: &Comp) -> Vec<Diagnostic> {
     validate(comp).into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect()
 }
 
-fn part_at<'c>(comp: &'c Comp, path: &CompPath) -> Option<&'c Comp> {
-    path.steps().iter().try_fold(comp, |comp, step| match step {
-        CompStep::Source | CompStep::Function | CompStep::LambdaResult => comp.children().next(),
-        CompStep::Element(index, _) | CompStep::Local(index, _) => comp.children().nth(*index),
-        CompStep::Argument | CompStep::BlockResult => comp.children().next_back(),
-        CompStep::Elided(_) => None,
-    })
-}
-
 /// The error of a pass with the path to the node it is about.
 pub(crate) fn located(pass: &'static str, comp: &Comp, error: PassError) -> CompileError {
     let mut steps = Vec::new();
@@ -135,7 +127,7 @@ pub(crate) fn located(pass: &'static str, comp: &Comp, error: PassError) -> Comp
 fn find(comp: &Comp, node: usize, steps: &mut Vec<CompStep>) -> bool {
     tff_ir::with_stack(|| {
         comp.address() == node
-            || children(comp).into_iter().any(|(step, child)| {
+            || comp.parts().any(|(step, child)| {
                 steps.push(step);
                 let found = find(child, node, steps);
                 if !found {
@@ -144,25 +136,4 @@ fn find(comp: &Comp, node: usize, steps: &mut Vec<CompStep>) -> bool {
                 found
             })
     })
-}
-
-fn children(comp: &Comp) -> Vec<(CompStep, &Comp)> {
-    match comp.kind() {
-        CompKind::Selection(selection) => vec![(CompStep::Source, &selection.source)],
-        CompKind::Struct(structure) => {
-            let elements = structure.elements.iter().enumerate();
-            elements.map(|(index, element)| (CompStep::Element(index, element.name.clone()), &element.value)).collect()
-        }
-        CompKind::Call(call) => {
-            let argument = call.argument.as_ref().map(|argument| (CompStep::Argument, argument));
-            [(CompStep::Function, &call.function)].into_iter().chain(argument).collect()
-        }
-        CompKind::Lambda(lambda) => vec![(CompStep::LambdaResult, &lambda.result)],
-        CompKind::Block(block) => {
-            let locals = block.locals.iter().enumerate();
-            let locals = locals.map(|(index, local)| (CompStep::Local(index, local.name.clone()), &local.value));
-            locals.chain([(CompStep::BlockResult, &block.result)]).collect()
-        }
-        _ => Vec::new(),
-    }
 }

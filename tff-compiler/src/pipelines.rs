@@ -21,7 +21,8 @@ pub struct Options<'a> {
     pub allowed_ops: Option<BTreeSet<String>>,
     /// The TensorFlow ops that graphs must not use.
     pub disallowed_ops: BTreeSet<String>,
-    /// Sees the computation after each pass.
+    /// Sees what each pass did, and the computation after it; of a form also what the passes did that its
+    /// parts went through.
     pub observer: Option<Observer<'a>>,
 }
 

@@ -255,7 +255,7 @@ fn calls_are_aligned_and_split_along() {
     (_var1 -> (let  in _var1[0]))
     (<original_arg={int32}@CLIENTS,intrinsic_results=<federated_sum_result=int32@SERVER>> -> {int32}@CLIENTS)
     ");
-    insta::assert_snapshot!(split("(v:{int32}@CLIENTS -> %federated_sum(%federated_map(<comp#add,%federated_zip_at_clients(<v,%federated_broadcast(%federated_sum(v))>)>)))"), @"force_align_and_split_by_intrinsics at .: an intrinsic to split along dependent on another one");
+    insta::assert_snapshot!(split("(v:{int32}@CLIENTS -> %federated_sum(%federated_map(<comp#add,%federated_zip_at_clients(<v,%federated_broadcast(%federated_sum(v))>)>)))"), @"force_align_and_split_by_intrinsics at .: an intrinsic to split along dependent on another one: federated_sum (`_var5`) needs the result of federated_sum (`_var1`)");
 }
 
 #[test]
@@ -294,6 +294,6 @@ fn mergeable_comp_form() {
     after_merge: (<int32>@SERVER -> int32@SERVER)
     ");
     let twice = "(v:{int32}@CLIENTS -> %federated_sum(%federated_map(<comp#add,%federated_zip_at_clients(<v,%federated_broadcast(%federated_sum(v))>)>)))";
-    insta::assert_snapshot!(form(twice).unwrap_err(), @"mergeable_comp_form at .: an intrinsic to split along dependent on another one");
+    insta::assert_snapshot!(form(twice).unwrap_err(), @"mergeable_comp_form at .: aggregate dependent on aggregate: federated_aggregate (`_var8`) needs the result of federated_aggregate (`_var2`)");
     insta::assert_snapshot!(form("(v:{int32}@CLIENTS -> %federated_secure_sum(<v,lit int32 9>))").unwrap_err(), @"mergeable_comp_form at .: expected no aggregation in after_merge, found federated_secure_sum: (<{int32}@CLIENTS,int32> -> int32@SERVER)");
 }

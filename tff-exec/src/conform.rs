@@ -80,10 +80,11 @@ fn check_federated(value: &Value, ty: &FederatedType, n_clients: Option<usize>) 
 }
 
 /// Gives a result the form that its type says: one value for each client where the type is not
-/// all-equal.
+/// all-equal. What workers hold is fetched.
 ///
 /// # Errors
-/// [`ExecError::UnknownCardinality`] where the number of clients would be needed.
+/// [`ExecError::UnknownCardinality`] where the number of clients would be needed; what workers
+/// failed with.
 pub(crate) fn conform(value: Value, ty: &Type, n_clients: Option<usize>) -> Result<Value, ExecError> {
     match (ty.kind(), value) {
         (TypeKind::Struct(structure), Value::Struct(elements)) if ty.contains_federated() => {
@@ -98,6 +99,13 @@ pub(crate) fn conform(value: Value, ty: &Type, n_clients: Option<usize>) -> Resu
             let n_clients = n_clients.ok_or(ExecError::UnknownCardinality)?;
             let members: Arc<[Value]> = std::iter::repeat_n(Value::clone(&member), n_clients).collect();
             Ok(Value::Clients(Clients::Each(members)))
+        }
+        (TypeKind::Federated(federated), Value::Clients(Clients::Held(held))) => {
+            let members = held.members(&federated.member)?;
+            Ok(Value::Clients(match members.first() {
+                Some(member) if federated.all_equal => Clients::AllEqual(Arc::new(member.clone())),
+                _ => Clients::Each(members),
+            }))
         }
         (_, value) => Ok(value),
     }

@@ -77,6 +77,25 @@ pub enum ExecError {
         /// How much may be.
         limit: usize,
     },
+    /// A worker that clients are on cannot be reached, does not answer in time, or does not know
+    /// any more what it held. What was computed can be computed again, without it.
+    #[error("worker {worker} is unavailable: {reason}")]
+    WorkerUnavailable {
+        /// Its address.
+        worker: Arc<str>,
+        /// What was noticed of it.
+        reason: String,
+    },
+    /// A worker refused something or failed at it, as another would.
+    #[error("worker {worker}: {message} ({status})")]
+    Worker {
+        /// Its address.
+        worker: Arc<str>,
+        /// The status of the protocol, as `INVALID_ARGUMENT`.
+        status: &'static str,
+        /// The worker's own message.
+        message: String,
+    },
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),

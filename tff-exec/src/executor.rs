@@ -1,8 +1,10 @@
 //! The runtime and the programs that run on it.
 
+use crate::composing::{Children, Workers};
 use crate::conform::{check, conform};
 use crate::eval::{Code, Compilation, Context, Frame, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
+use crate::value::check_n_clients;
 use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
@@ -27,8 +29,11 @@ pub struct Options {
     /// What compiles and runs computations in XLA.
     pub xla: xla::Library,
     /// What compiles a computation that holds other intrinsics than those that are run as they
-    /// stand. Without it, these fail when they are called.
+    /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
+    /// are called.
     pub compile: Option<Arc<Compile>>,
+    /// The workers on which programs have their clients; without them, clients are computed here.
+    pub workers: Option<Arc<dyn Workers>>,
 }
 
 impl fmt::Debug for Options {
@@ -38,6 +43,7 @@ impl fmt::Debug for Options {
             .field("library_dir", &self.library_dir)
             .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
+            .field("workers", &self.workers)
             .finish()
     }
 }
@@ -54,6 +60,7 @@ pub(crate) struct Runtime {
     threads: usize,
     pool: OnceLock<ThreadPool>,
     compile: Option<Arc<Compile>>,
+    workers: Option<Arc<dyn Workers>>,
 }
 
 impl Runtime {
@@ -74,11 +81,14 @@ impl Runtime {
         Ok(self.pool.get_or_init(|| pool))
     }
 
-    /// The code of a computation, compiled first where its intrinsics need it.
+    /// The code of a computation, compiled first where its intrinsics need it, or workers: these
+    /// are sent functions that must not refer to what is around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
         let compilation = compile(comp)?;
         match &self.compile {
-            Some(to_native) if !compilation.is_native => compile(&to_native(comp).map_err(ExecError::Compile)?),
+            Some(to_native) if !compilation.is_native || self.workers.is_some() => {
+                compile(&to_native(comp).map_err(ExecError::Compile)?)
+            }
             _ => Ok(compilation),
         }
     }
@@ -114,7 +124,8 @@ impl Executor {
         let tensorflow =
             TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
         let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
-        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile: options.compile }))
+        let (compile, workers) = (options.compile, options.workers);
+        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, workers }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
@@ -161,12 +172,30 @@ impl Program {
     /// The number of clients follows from values of the argument that are not all-equal; where it
     /// is given too, it must agree.
     ///
+    /// Where there are [`Workers`], the clients' part is done there, and again on those that are left
+    /// if one is lost meanwhile.
+    ///
     /// # Errors
     /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`]; [`ExecError::Mismatch`]
     /// and [`ExecError::Cardinality`] with the path inside the argument; whatever fails on the way.
     pub fn call(&self, argument: Option<Value>, n_clients: Option<usize>) -> Result<Value, ExecError> {
         let n_clients = cardinality(argument.as_ref(), n_clients)?;
-        let ctx = Context::new(&self.executor.0, n_clients);
+        match (&self.executor.0.workers, n_clients) {
+            (Some(workers), Some(n_clients @ 1..)) => workers.run(check_n_clients(n_clients)?, &mut |children| {
+                let children = Children::new(children);
+                self.call_on(Some(&children), argument.clone(), Some(n_clients))
+            }),
+            _ => self.call_on(None, argument, n_clients),
+        }
+    }
+
+    fn call_on(
+        &self,
+        children: Option<&Children>,
+        argument: Option<Value>,
+        n_clients: Option<usize>,
+    ) -> Result<Value, ExecError> {
+        let ctx = Context::new(&self.executor.0, n_clients).on(children);
         let value = ctx.eval(&self.code, &mut Frame::new(self.frame_size))?;
         let Some(function) = self.ty.as_function() else {
             if argument.is_some() {

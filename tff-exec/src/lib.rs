@@ -1,6 +1,7 @@
 //! Executes federated computations.
 
 mod cardinality;
+mod composing;
 mod conform;
 mod error;
 mod eval;
@@ -9,6 +10,8 @@ mod lazy;
 pub mod leaf;
 mod live;
 mod proto;
+#[cfg(feature = "service")]
+pub mod remote;
 mod sequence;
 #[cfg(feature = "service")]
 pub mod service;
@@ -20,6 +23,7 @@ mod value;
 mod work;
 
 pub use cardinality::infer_cardinality;
+pub use composing::{Child, Held, Receive, Workers};
 pub use error::ExecError;
 pub use eval::Function;
 pub use executor::{Compile, Executor, Options, Program};

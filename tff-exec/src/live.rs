@@ -81,7 +81,7 @@ impl Received {
                 Value::at_clients(members.iter().map(|member| self.attach(member.clone())))
             }
             Value::Sequence(sequence) => Value::Sequence(self.attach_sequence(&sequence)),
-            Value::Function(_) | Value::Placement(_) => value,
+            Value::Clients(Clients::Held(_)) | Value::Function(_) | Value::Placement(_) => value,
         }
     }
 

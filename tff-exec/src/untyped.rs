@@ -206,14 +206,17 @@ pub(crate) fn write(value: &Value, to: &Reader<'_>) -> Result<pb::Value, ExecErr
             V::Struct(pb::value::Struct { element: element.collect::<Result<_, ExecError>>()? })
         }
         Value::Sequence(sequence) => V::Sequence(write_sequence(sequence, to)?),
-        Value::Server(member) => federated_message(Placement::Server, vec![write(member, to)?]),
+        Value::Server(member) => federated_message(Placement::Server, true, vec![write(member, to)?]),
         Value::Clients(Clients::AllEqual(member)) => {
             let member = write(member, to)?;
-            federated_message(Placement::Clients, vec![member; check_n_clients(to.n_clients)?])
+            federated_message(Placement::Clients, false, vec![member; check_n_clients(to.n_clients)?])
         }
         Value::Clients(Clients::Each(members)) => {
             let members = members.iter().map(|member| write(member, to));
-            federated_message(Placement::Clients, members.collect::<Result<_, _>>()?)
+            federated_message(Placement::Clients, false, members.collect::<Result<_, _>>()?)
+        }
+        Value::Clients(Clients::Held(_)) => {
+            return Err(ExecError::Internal("values that workers hold were to be written"));
         }
         Value::Placement(placement) => V::Computation(pb::Computation {
             r#type: Some(Type::placement().to_proto().map_err(|error| ExecError::Decode(error.to_string()))?),
@@ -255,9 +258,9 @@ fn flatten(value: &Value, arrays: &mut Vec<pb::Array>) -> Result<(), ExecError> 
     Ok(())
 }
 
-fn federated_message(placement: Placement, value: Vec<pb::Value>) -> pb::value::Value {
+/// A federated value without the type of its members, which no worker needs.
+pub(crate) fn federated_message(placement: Placement, all_equal: bool, value: Vec<pb::Value>) -> pb::value::Value {
     let spec = pb::PlacementSpec { placement: Some(pb::placement_spec::Placement::Value(placement.to_proto())) };
-    let all_equal = placement == Placement::Server;
     pb::value::Value::Federated(pb::value::Federated {
         r#type: Some(pb::FederatedType { placement: Some(spec), all_equal, member: None }),
         value,

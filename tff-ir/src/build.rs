@@ -195,27 +195,27 @@ impl Comp {
     pub fn compiled(compiled: CompiledComputation, ty: Type) -> Result<Self, BuildError> {
         match compiled.problems(&ty).into_iter().next() {
             Some(problem) => Err(BuildError::Compiled(Box::new(problem))),
-            None => Ok(Self::with_type(CompKind::CompiledComputation(compiled), ty)),
+            None => Ok(Self::checked(CompKind::CompiledComputation(compiled), ty)),
         }
     }
 
     /// A source of data of this type.
     #[must_use]
     pub fn data(content: DataContent, ty: Type) -> Self {
-        Self::with_type(CompKind::Data(Data { content }), ty)
+        Self::checked(CompKind::Data(Data { content }), ty)
     }
 
     /// A placement literal.
     #[must_use]
     pub fn placement(placement: Placement) -> Self {
-        Self::with_type(CompKind::Placement(placement), Type::placement())
+        Self::checked(CompKind::Placement(placement), Type::placement())
     }
 
     /// A constant, of the dtype and shape of its elements.
     #[must_use]
     pub fn literal(array: Array) -> Self {
         let ty = array.ty();
-        Self::with_type(CompKind::Literal(Literal { array }), ty)
+        Self::checked(CompKind::Literal(Literal { array }), ty)
     }
 
     /// A constant of a tensor type whose shape may say less than its elements.
@@ -229,13 +229,13 @@ impl Comp {
     /// A node of this kind, of the type that follows from its parts.
     fn derived(kind: CompKind) -> Result<Self, BuildError> {
         let ty = derive_type(&kind, None)?;
-        Ok(Self::with_type(kind, ty))
+        Ok(Self::checked(kind, ty))
     }
 
     /// A node of a kind whose type does not follow from its parts.
     pub(crate) fn stated(kind: CompKind, ty: &Type) -> Result<Self, BuildError> {
         let ty = derive_type(&kind, Some(ty))?;
-        Ok(Self::with_type(kind, ty))
+        Ok(Self::checked(kind, ty))
     }
 }
 

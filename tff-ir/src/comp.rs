@@ -4,8 +4,10 @@
 //! constant time. How trees are built, and what is checked then, is in [`crate::build`]; what only
 //! the whole tree shows (scopes, bindings of graphs) is left to the validator.
 
+use crate::build::is_untyped;
 use crate::{Array, CompPath, CompStep, CompiledComputation, DataContent};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use tff_types::{Placement, Type};
 
@@ -20,6 +22,10 @@ struct Node {
     ty: Type,
     /// 1 for a leaf; tells which trees are too high to be dropped by plain recursion.
     height: u32,
+    /// How many nodes there are from here downwards.
+    size: u32,
+    /// Whether the type is known to be the one that follows from the parts, so that no one derives it again.
+    is_checked: AtomicBool,
 }
 
 /// The kinds of computations: the seed's `computation` variants, `tensorflow` and `xla` together
@@ -149,10 +155,35 @@ pub struct Literal {
 }
 
 impl Comp {
-    /// A node of this kind and type, unchecked: for who derived or checked the type.
+    /// A node of this kind and type, which nobody has compared with its parts.
     pub(crate) fn with_type(kind: CompKind, ty: Type) -> Self {
-        let height = children_of(&kind).map(|child| child.0.height).max().unwrap_or(0).saturating_add(1);
-        Self(Arc::new(Node { kind, ty, height }))
+        Self::node(kind, ty, false)
+    }
+
+    /// A node of this kind and of the type that follows from its parts.
+    pub(crate) fn checked(kind: CompKind, ty: Type) -> Self {
+        let is_checked = !is_untyped(&ty);
+        Self::node(kind, ty, is_checked)
+    }
+
+    fn node(kind: CompKind, ty: Type, is_checked: bool) -> Self {
+        let (mut height, mut size) = (0, 1u32);
+        for child in children_of(&kind) {
+            height = height.max(child.0.height);
+            size = size.saturating_add(child.0.size);
+        }
+        let height = height.saturating_add(1);
+        Self(Arc::new(Node { kind, ty, height, size, is_checked: AtomicBool::new(is_checked) }))
+    }
+
+    /// Whether nothing is wrong with this node, given its parts.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.0.is_checked.load(Ordering::Relaxed)
+    }
+
+    /// Keeps in mind that nothing is wrong with this node, given its parts.
+    pub(crate) fn set_checked(&self) {
+        self.0.is_checked.store(true, Ordering::Relaxed);
     }
 
     /// The kind, with its parts.
@@ -203,6 +234,13 @@ impl Comp {
     #[must_use]
     pub fn height(&self) -> u32 {
         self.0.height
+    }
+
+    /// How many nodes there are from this one downwards, itself included; one that occurs twice counts twice.
+    /// At most [`u32::MAX`].
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.0.size
     }
 
     /// The computations directly below, in the order in which names come into scope: function
@@ -305,23 +343,60 @@ impl Comp {
     }
 }
 
-fn children_of(kind: &CompKind) -> impl DoubleEndedIterator<Item = &Comp> {
-    let (first, elements, locals, last): (_, &[StructElement], &[Local], _) = match kind {
-        CompKind::Selection(Selection { source, .. }) => (None, &[], &[], Some(source)),
-        CompKind::Struct(Struct { elements }) => (None, elements, &[], None),
-        CompKind::Call(Call { function, argument }) => (Some(function), &[], &[], argument.as_ref()),
-        CompKind::Lambda(Lambda { result, .. }) => (None, &[], &[], Some(result)),
-        CompKind::Block(Block { locals, result }) => (None, &[], locals, Some(result)),
+fn children_of(kind: &CompKind) -> Children<'_> {
+    let mut children = Children { first: None, elements: [].iter(), locals: [].iter(), last: None };
+    match kind {
+        CompKind::Selection(Selection { source, .. }) => children.last = Some(source),
+        CompKind::Struct(Struct { elements }) => children.elements = elements.iter(),
+        CompKind::Call(Call { function, argument }) => {
+            children.first = Some(function);
+            children.last = argument.as_ref();
+        }
+        CompKind::Lambda(Lambda { result, .. }) => children.last = Some(result),
+        CompKind::Block(Block { locals, result }) => {
+            children.locals = locals.iter();
+            children.last = Some(result);
+        }
         CompKind::Reference(_)
         | CompKind::Intrinsic(_)
         | CompKind::Data(_)
         | CompKind::Placement(_)
         | CompKind::Literal(_)
-        | CompKind::CompiledComputation(_) => (None, &[], &[], None),
-    };
-    let elements = elements.iter().map(|element| &element.value);
-    let locals = locals.iter().map(|local| &local.value);
-    first.into_iter().chain(elements).chain(locals).chain(last)
+        | CompKind::CompiledComputation(_) => {}
+    }
+    children
+}
+
+/// The parts of a node, in order.
+struct Children<'a> {
+    first: Option<&'a Comp>,
+    elements: std::slice::Iter<'a, StructElement>,
+    locals: std::slice::Iter<'a, Local>,
+    last: Option<&'a Comp>,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = &'a Comp;
+
+    fn next(&mut self) -> Option<&'a Comp> {
+        let element = || self.elements.next().map(|element| &element.value);
+        let part = self.first.take().or_else(element);
+        part.or_else(|| self.locals.next().map(|local| &local.value)).or_else(|| self.last.take())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let ends = usize::from(self.first.is_some()) + usize::from(self.last.is_some());
+        let len = ends + self.elements.len() + self.locals.len();
+        (len, Some(len))
+    }
+}
+
+impl DoubleEndedIterator for Children<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let local = || self.locals.next_back().map(|local| &local.value);
+        let part = self.last.take().or_else(local);
+        part.or_else(|| self.elements.next_back().map(|element| &element.value)).or_else(|| self.first.take())
+    }
 }
 
 /// Prints the compact form and the type.

@@ -3,6 +3,7 @@
 use crate::visit::with_stack;
 use crate::{Comp, CompKind, Scope};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ impl Comp {
     #[must_use]
     pub fn free_names(&self) -> BTreeSet<Arc<str>> {
         let mut free = BTreeSet::new();
-        collect_free_names(self, &mut Scope::new(), &mut free);
+        collect_free_names(self, &mut Scope::default(), &mut free);
         free
     }
 }
@@ -38,7 +39,7 @@ fn for_each_name(comp: &Comp, visit: &mut dyn FnMut(&Arc<str>)) {
     }
 }
 
-fn collect_free_names(comp: &Comp, bound: &mut Scope<()>, free: &mut BTreeSet<Arc<str>>) {
+fn collect_free_names<'c>(comp: &'c Comp, bound: &mut Scope<(), &'c str>, free: &mut BTreeSet<Arc<str>>) {
     with_stack(|| match comp.kind() {
         CompKind::Reference(reference) => {
             if bound.get(&reference.name).is_none() {
@@ -47,7 +48,7 @@ fn collect_free_names(comp: &Comp, bound: &mut Scope<()>, free: &mut BTreeSet<Ar
         }
         CompKind::Lambda(lambda) => {
             if let Some(parameter) = &lambda.parameter {
-                bound.bind(parameter.name.clone(), ());
+                bound.bind(&*parameter.name, ());
             }
             collect_free_names(&lambda.result, bound, free);
             if let Some(parameter) = &lambda.parameter {
@@ -57,7 +58,7 @@ fn collect_free_names(comp: &Comp, bound: &mut Scope<()>, free: &mut BTreeSet<Ar
         CompKind::Block(block) => {
             for local in block.locals.iter() {
                 collect_free_names(&local.value, bound, free);
-                bound.bind(local.name.clone(), ());
+                bound.bind(&*local.name, ());
             }
             collect_free_names(&block.result, bound, free);
             for local in block.locals.iter() {
@@ -84,7 +85,9 @@ fn collect_free_names(comp: &Comp, bound: &mut Scope<()>, free: &mut BTreeSet<Ar
 /// ```
 #[derive(Clone, Debug)]
 pub struct UniqueNames {
-    prefix: String,
+    /// The prefix, and the number of the last name.
+    name: String,
+    prefix: usize,
     count: u64,
 }
 
@@ -112,13 +115,16 @@ impl UniqueNames {
         };
         let mut candidates = std::iter::once(prefix.to_owned()).chain((1..).map(|it: u64| format!("{prefix}_{it}_")));
         // There are more candidates than names.
-        let prefix = candidates.find(|candidate| !is_taken(candidate)).unwrap_or_default();
-        Self { prefix, count: 0 }
+        let name = candidates.find(|candidate| !is_taken(candidate)).unwrap_or_default();
+        Self { prefix: name.len(), name, count: 0 }
     }
 
     /// The next name.
     pub fn next_name(&mut self) -> Arc<str> {
         self.count += 1;
-        format!("{}{}", self.prefix, self.count).into()
+        self.name.truncate(self.prefix);
+        // Writing to a string does not fail.
+        let _ = write!(self.name, "{}", self.count);
+        self.name.as_str().into()
     }
 }

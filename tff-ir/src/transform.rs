@@ -49,6 +49,8 @@ impl Comp {
         {
             return Ok(self.clone());
         }
+        // What follows from parts of the same types is the same type.
+        let same_types = self.children().zip(&children).all(|(old, new)| old.ty().ptr_eq(new.ty()));
         let mut children = children.into_iter();
         let mut next = |old: &Self| children.next().unwrap_or_else(|| old.clone());
         let kind = match self.kind() {
@@ -78,8 +80,34 @@ impl Comp {
             | CompKind::Literal(_)
             | CompKind::CompiledComputation(_) => return Ok(self.clone()),
         };
+        if self.is_checked() && same_types {
+            return Ok(Self::checked(kind, self.ty().clone()));
+        }
         let ty = derive_type(&kind, None)?;
-        Ok(Self::with_type(kind, ty))
+        Ok(Self::checked(kind, ty))
+    }
+
+    /// This node with other parts: `rewrite` is given each, in the order of [`Comp::children`]. The
+    /// node itself where the parts stay the same.
+    ///
+    /// # Errors
+    /// Those of `rewrite`, and where the new parts do not fit together.
+    pub fn map_children<E: From<BuildError>>(
+        &self,
+        mut rewrite: impl FnMut(&Self) -> Result<Self, E>,
+    ) -> Result<Self, E> {
+        let mut rewritten = Vec::new();
+        for (index, child) in self.children().enumerate() {
+            let new = rewrite(child)?;
+            if rewritten.is_empty() {
+                if new.ptr_eq(child) {
+                    continue;
+                }
+                rewritten.extend(self.children().take(index).cloned());
+            }
+            rewritten.push(new);
+        }
+        if rewritten.is_empty() { Ok(self.clone()) } else { Ok(self.with_children(rewritten)?) }
     }
 }
 
@@ -94,13 +122,11 @@ pub fn transform_postorder<E: From<BuildError>>(
 ) -> Result<Transformed, E> {
     with_stack(|| {
         let mut changed = false;
-        let children = comp.children().map(|child| {
+        let rebuilt = comp.map_children(|child| {
             let child = transform_postorder(child, rewrite)?;
             changed |= child.changed;
-            Ok(child.comp)
-        });
-        let children: Vec<Comp> = children.collect::<Result<_, E>>()?;
-        let rebuilt = if changed { comp.with_children(children)? } else { comp.clone() };
+            Ok::<_, E>(child.comp)
+        })?;
         let rewritten = rewrite(rebuilt)?;
         Ok(Transformed { changed: changed || rewritten.changed, ..rewritten })
     })
@@ -120,13 +146,11 @@ pub fn transform_preorder<E: From<BuildError>>(
             return Ok(Transformed::yes(comp));
         }
         let mut changed = false;
-        let children = comp.children().map(|child| {
+        let comp = comp.map_children(|child| {
             let child = transform_preorder(child, rewrite)?;
             changed |= child.changed;
-            Ok(child.comp)
-        });
-        let children: Vec<Comp> = children.collect::<Result<_, E>>()?;
-        let comp = if changed { comp.with_children(children)? } else { comp.clone() };
+            Ok::<_, E>(child.comp)
+        })?;
         Ok(Transformed { comp, changed })
     })
 }

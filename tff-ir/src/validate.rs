@@ -1,8 +1,8 @@
 //! The rules that a computation as a whole must follow, and everything that breaks them.
 //!
 //! The constructors hold what concerns one node and its parts; here are the rules about names and
-//! their scopes, about graphs and their bindings, and about intrinsics. All rules are checked
-//! again, so that also what was decoded leniently is covered.
+//! their scopes, about graphs and their bindings, and about intrinsics. What was decoded may break
+//! any rule; what concerns one node is checked once, however often it is validated and wherever.
 
 use crate::build::{check_equivalent, derive_type, is_untyped};
 use crate::diag::FirstLine;
@@ -11,8 +11,9 @@ use crate::proto::decode_reporting;
 use crate::visit::with_stack;
 use crate::{
     Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
-    IntrinsicDef, Scope,
+    IntrinsicDef, Lambda, Scope,
 };
+use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use std::fmt;
 use tff_proto::v0 as pb;
@@ -191,21 +192,26 @@ pub fn validate_proto(proto: &pb::Computation) -> Vec<Diagnostic> {
 }
 
 #[derive(Default)]
-struct Validator {
+struct Validator<'c> {
     /// Whether to check each node against its parts.
     check_nodes: bool,
-    /// The steps to the current node.
-    path: Vec<CompStep>,
+    /// The nodes above the current one, each with the position of the part that leads there.
+    above: Vec<(&'c Comp, usize)>,
     /// The types of the names in scope.
-    scope: Scope<Type>,
+    scope: Scope<&'c Type, &'c str>,
     diagnostics: Vec<Diagnostic>,
     /// Whether there are more problems than are reported.
     full: bool,
 }
 
-impl Validator {
+impl<'c> Validator<'c> {
     fn report(&mut self, code: Code, message: impl fmt::Display) {
-        self.report_at(CompPath::new(&self.path), code, message);
+        self.report_at(CompPath::new(&self.path()), code, message);
+    }
+
+    /// The steps to the current node.
+    fn path(&self) -> Vec<CompStep> {
+        self.above.iter().filter_map(|(comp, index)| Some(comp.parts().nth(*index)?.0)).collect()
     }
 
     fn report_at(&mut self, path: CompPath, code: Code, message: impl fmt::Display) {
@@ -221,7 +227,7 @@ impl Validator {
         self.diagnostics.push(Diagnostic { severity: code.severity(), code, path, message });
     }
 
-    fn comp(&mut self, comp: &Comp) {
+    fn comp(&mut self, comp: &'c Comp) {
         if self.full {
             return;
         }
@@ -229,71 +235,61 @@ impl Validator {
         with_stack(|| self.check_parts(comp));
     }
 
-    fn part(&mut self, step: CompStep, comp: &Comp) {
-        self.path.push(step);
-        self.comp(comp);
-        self.path.pop();
+    fn part(&mut self, comp: &'c Comp, index: usize, part: &'c Comp) {
+        self.above.push((comp, index));
+        self.comp(part);
+        self.above.pop();
     }
 
-    fn check_parts(&mut self, comp: &Comp) {
+    fn check_parts(&mut self, comp: &'c Comp) {
         match comp.kind() {
-            CompKind::Selection(selection) => self.part(CompStep::Source, &selection.source),
-            CompKind::Struct(structure) => {
-                for (index, element) in structure.elements.iter().enumerate() {
-                    self.part(CompStep::Element(index, element.name.clone()), &element.value);
-                }
-            }
-            CompKind::Call(call) => {
-                self.part(CompStep::Function, &call.function);
-                if let Some(argument) = &call.argument {
-                    self.part(CompStep::Argument, argument);
-                }
-            }
-            CompKind::Lambda(lambda) => {
-                if let Some(parameter) = &lambda.parameter {
-                    self.scope.bind(parameter.name.clone(), parameter.ty.clone());
-                }
-                self.part(CompStep::LambdaResult, &lambda.result);
-                if let Some(parameter) = &lambda.parameter {
-                    self.scope.unbind(&parameter.name);
-                }
+            CompKind::Lambda(Lambda { parameter: Some(parameter), result }) => {
+                self.scope.bind(&*parameter.name, &parameter.ty);
+                self.part(comp, 0, result);
+                self.scope.unbind(&parameter.name);
             }
             CompKind::Block(block) => {
                 for (index, local) in block.locals.iter().enumerate() {
-                    self.part(CompStep::Local(index, local.name.clone()), &local.value);
-                    self.scope.bind(local.name.clone(), local.value.ty().clone());
+                    self.part(comp, index, &local.value);
+                    self.scope.bind(&*local.name, local.value.ty());
                 }
-                self.part(CompStep::BlockResult, &block.result);
+                self.part(comp, block.locals.len(), &block.result);
                 for local in block.locals.iter() {
                     self.scope.unbind(&local.name);
                 }
             }
-            CompKind::Reference(_)
-            | CompKind::Intrinsic(_)
-            | CompKind::Data(_)
-            | CompKind::Placement(_)
-            | CompKind::Literal(_)
-            | CompKind::CompiledComputation(_) => {}
+            _ => comp.children().enumerate().for_each(|(index, part)| self.part(comp, index, part)),
         }
     }
 
-    fn check_node(&mut self, comp: &Comp) {
-        let ty = comp.ty();
+    fn check_node(&mut self, comp: &'c Comp) {
+        if !comp.is_checked() {
+            self.check_against_parts(comp);
+        }
+        match comp.kind() {
+            CompKind::Reference(reference) => self.check_reference(&reference.name, comp.ty()),
+            CompKind::Block(block) => self.check_locals(comp, block),
+            CompKind::Intrinsic(intrinsic) if IntrinsicDef::find(&intrinsic.uri).is_none() => {
+                let name = Name(&intrinsic.uri);
+                self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{name}`"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks what concerns the node and its parts alone, which is the same wherever the node is.
+    fn check_against_parts(&mut self, comp: &Comp) {
+        let before = self.diagnostics.len();
         if self.check_nodes {
             self.check_type(comp);
         }
         match comp.kind() {
-            CompKind::Reference(reference) => self.check_reference(&reference.name, ty),
-            CompKind::Block(block) => self.check_locals(block),
-            CompKind::Intrinsic(intrinsic) => self.check_intrinsic(&intrinsic.uri, ty),
-            CompKind::CompiledComputation(compiled) => self.check_compiled(compiled, ty),
-            CompKind::Selection(_)
-            | CompKind::Struct(_)
-            | CompKind::Call(_)
-            | CompKind::Lambda(_)
-            | CompKind::Data(_)
-            | CompKind::Placement(_)
-            | CompKind::Literal(_) => {}
+            CompKind::Intrinsic(intrinsic) => self.check_instance(&intrinsic.uri, comp.ty()),
+            CompKind::CompiledComputation(compiled) => self.check_compiled(compiled, comp.ty()),
+            _ => {}
+        }
+        if self.check_nodes && !self.full && self.diagnostics.len() == before {
+            comp.set_checked();
         }
     }
 
@@ -334,29 +330,26 @@ impl Validator {
         }
     }
 
-    fn check_locals(&mut self, block: &Block) {
+    fn check_locals(&mut self, comp: &'c Comp, block: &'c Block) {
         if block.locals.is_empty() {
             self.report(Code::EmptyBlock, "a block without locals");
         }
-        let mut names = HashSet::new();
+        let mut names = HashSet::with_capacity_and_hasher(block.locals.len(), RandomState::default());
         for (index, local) in block.locals.iter().enumerate() {
             if !names.insert(&local.name) {
-                self.path.push(CompStep::Local(index, local.name.clone()));
+                self.above.push((comp, index));
                 let name = Name(&local.name);
                 self.report(Code::DuplicateLocal, format_args!("an earlier local of the block is named `{name}`, too"));
-                self.path.pop();
+                self.above.pop();
             }
         }
     }
 
-    fn check_intrinsic(&mut self, uri: &str, ty: &Type) {
-        let Some(intrinsic) = IntrinsicDef::find(uri) else {
-            return self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{}`", Name(uri)));
-        };
+    fn check_instance(&mut self, uri: &str, ty: &Type) {
         if is_untyped(ty) {
             return;
         }
-        if let Err(error) = intrinsic.check_instance(ty) {
+        if let Some(Err(error)) = IntrinsicDef::find(uri).map(|intrinsic| intrinsic.check_instance(ty)) {
             self.report(Code::IntrinsicType, error);
         }
     }

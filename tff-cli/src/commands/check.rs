@@ -2,9 +2,10 @@
 
 use crate::computation::{self, Encoded, Text, TextArgs};
 use crate::excerpt::Annotated;
+use crate::forms;
 use crate::input::Source;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bytes::Bytes;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   tff check next.pb
   tff check next.tff
+  tff check next.mrf                         each part of a form, and whether they fit together
   tff check next.tff --json | jq -r '.[].code'";
 
 const JSON: &str = "\
@@ -26,17 +28,18 @@ const JSON: &str = "\
                 be read
   path          where in the computation: \".lambda.result.call.argument\"; null where a text
                 cannot be read
+  part          of a form: the role of the part; absent where it is the form as a whole
   message       what was expected and what was found
   line, column  where in a text, counted from 1; null for a message";
 
-/// Checks a computation and prints every problem.
+/// Checks a computation, or the parts of a form, and prints every problem.
 ///
 /// The exit code is 1 if there is an error, 0 if there is none or there are only warnings. A text
 /// that cannot be read is one problem, and what else is wrong with it is not known.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{JSON}\n\n{EXAMPLES}"))]
 pub(crate) struct Args {
-    /// A computation, .pb or .tff; `-` for stdin.
+    /// A computation, .pb or .tff, or the folder of a form; `-` for stdin.
     file: Source,
     /// Print the problems as JSON, on one line.
     #[arg(long)]
@@ -47,16 +50,23 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        if forms::is_form(&self.file) {
+            return self.show(&of_form(&self.file)?, None);
+        }
         let encoded = Encoded::read(&self.file, &self.text)?;
-        let problems = match &encoded {
-            Encoded::Message(bytes) => of_message(bytes),
-            Encoded::Text(text) => of_text(text),
-        };
+        match &encoded {
+            Encoded::Message(bytes) => self.show(&of_message(bytes), None),
+            Encoded::Text(text) => self.show(&of_text(text), Some(text)),
+        }
+    }
+
+    /// Prints the problems, of a text with what is written there.
+    fn show(&self, problems: &[Problem], text: Option<&Text>) -> Result<ExitCode> {
         if self.json {
-            let problems: Vec<_> = problems.iter().map(|problem| problem.json(&encoded)).collect();
+            let problems: Vec<_> = problems.iter().map(|problem| problem.json(text)).collect();
             output::line(serde_json::to_string(&problems)?)?;
         } else {
-            problems.iter().try_for_each(|problem| problem.print(&self.file.name(), &encoded))?;
+            problems.iter().try_for_each(|problem| problem.print(&self.file, text))?;
         }
         let fails = problems.iter().any(|problem| problem.severity == Severity::Error);
         Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -73,6 +83,8 @@ struct Problem {
     message: String,
     /// Where in the text, if there is one.
     span: Option<Span>,
+    /// The part of the form, if it is in one.
+    part: Option<&'static str>,
 }
 
 /// A [`Problem`] as JSON.
@@ -84,18 +96,29 @@ struct JsonProblem<'a> {
     message: &'a str,
     line: Option<usize>,
     column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<&'static str>,
+}
+
+/// What is wrong with the parts of a form, each on its own; where nothing is, what is wrong with them
+/// as a whole.
+fn of_form(source: &Source) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (role, part) in forms::parts(source)? {
+        let bytes = part.read().with_context(|| part.name())?;
+        problems.extend(of_message(&bytes).into_iter().map(|problem| Problem { part: Some(role), ..problem }));
+    }
+    let fails = problems.iter().any(|problem| problem.severity == Severity::Error);
+    if let Some(error) = forms::read(source).err().filter(|_| !fails) {
+        problems.push(Problem::malformed(&error));
+    }
+    Ok(problems)
 }
 
 fn of_message(bytes: &Bytes) -> Vec<Problem> {
     match computation::decode(bytes) {
         Ok(proto) => validate_proto(&proto).into_iter().map(|it| Problem::of(it, None)).collect(),
-        Err(error) => vec![Problem {
-            severity: Severity::Error,
-            code: Code::Malformed.name(),
-            path: Some(CompPath::default()),
-            message: output::one_line(&error),
-            span: None,
-        }],
+        Err(error) => vec![Problem::malformed(&error)],
     }
 }
 
@@ -124,13 +147,18 @@ fn nearest_span(parsed: &Parsed, path: &CompPath) -> Option<Span> {
 impl Problem {
     fn of(diagnostic: Diagnostic, span: Option<Span>) -> Self {
         let Diagnostic { severity, code, path, message } = diagnostic;
-        Self { severity, code: code.name(), path: Some(path), message, span }
+        Self { severity, code: code.name(), path: Some(path), message, span, part: None }
+    }
+
+    fn malformed(error: &anyhow::Error) -> Self {
+        let (code, message) = (Code::Malformed.name(), output::one_line(error));
+        Self { severity: Severity::Error, code, path: Some(CompPath::default()), message, span: None, part: None }
     }
 
     fn of_parsing(error: &TextError) -> Self {
         let code = error.problem.code().name();
         let message = output::flatten(&error.problem.to_string());
-        Self { severity: Severity::Error, code, path: None, message, span: Some(error.span) }
+        Self { severity: Severity::Error, code, path: None, message, span: Some(error.span), part: None }
     }
 
     const fn severity_name(&self) -> &'static str {
@@ -140,11 +168,8 @@ impl Problem {
         }
     }
 
-    fn json(&self, encoded: &Encoded) -> JsonProblem<'_> {
-        let position = match (encoded, self.span) {
-            (Encoded::Text(text), Some(span)) => Some(Position::of(&text.content, span.start)),
-            _ => None,
-        };
+    fn json(&self, text: Option<&Text>) -> JsonProblem<'_> {
+        let position = text.zip(self.span).map(|(text, span)| Position::of(&text.content, span.start));
         JsonProblem {
             severity: self.severity_name(),
             code: self.code,
@@ -152,14 +177,19 @@ impl Problem {
             message: &self.message,
             line: position.map(|it| it.line),
             column: position.map(|it| it.column),
+            part: self.part,
         }
     }
 
-    fn print(&self, name: &str, encoded: &Encoded) -> Result<()> {
+    fn print(&self, source: &Source, text: Option<&Text>) -> Result<()> {
         let Self { severity, code, message, .. } = self;
-        if let (Encoded::Text(text), Some(span)) = (encoded, self.span) {
-            let annotated = Annotated { source: &text.content, name, span, severity: *severity, code, message };
+        let mut name = source.name();
+        if let Some((text, span)) = text.zip(self.span) {
+            let annotated = Annotated { source: &text.content, name: &name, span, severity: *severity, code, message };
             return output::line(annotated.render());
+        }
+        if let Some(part) = self.part {
+            name = format!("{name}/{part}.pb");
         }
         let path = self.path.clone().unwrap_or_default();
         output::line(format_args!("{name}: {}[{code}] at {path}: {message}", self.severity_name()))

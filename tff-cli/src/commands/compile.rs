@@ -55,10 +55,10 @@ pub(crate) struct Args {
     output: PathBuf,
     /// Print the computation after this pass, or after each; without graphs, for the eye.
     ///
-    /// A form is split by what is no pass, so that less is printed. `tff passes` lists them.
+    /// Of a form that is the whole before it is split, and the parts after. `tff passes` lists them.
     #[arg(long, value_name = "PASS", value_parser = pass_names(), hide_possible_values = true)]
     print_after: Option<String>,
-    /// Print what each pass did, or the parts of the form, and how long it took.
+    /// Print what each pass did and how long it took, and the parts of the form.
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
@@ -102,7 +102,11 @@ fn pass_names() -> PossibleValuesParser {
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
         let printer = Printer { pass: self.print_after.as_deref(), failed: RefCell::default() };
-        let observer = |pass: &'static str, comp: &Comp| printer.see(pass, comp);
+        let passes = RefCell::new(Vec::new());
+        let observer = |stats: &PassStats, comp: &Comp| {
+            passes.borrow_mut().push(*stats);
+            printer.see(stats.pass, comp);
+        };
         let mut options = self.compilation.options();
         options.observer = Some(&observer);
         let name = || self.file.name();
@@ -115,7 +119,7 @@ impl Args {
                 let seconds = start.elapsed().as_secs_f64();
                 printer.finish()?;
                 forms::write(&form, comp.ty(), &self.output)?;
-                if self.stats { show_parts(&form, seconds) } else { Ok(()) }
+                if self.stats { show_form(&passes.borrow(), &form, seconds) } else { Ok(()) }
             }
             None => {
                 let is_text = self.is_text();
@@ -125,7 +129,12 @@ impl Args {
                 let compiled = compile(&comp, &options).with_context(name)?;
                 printer.finish()?;
                 write_comp(&compiled.comp, is_text, &self.output)?;
-                if self.stats { show_passes(&compiled.stats) } else { Ok(()) }
+                if !self.stats {
+                    return Ok(());
+                }
+                show_passes(&compiled.stats)?;
+                let seconds: f64 = compiled.stats.iter().map(|stats| stats.duration.as_secs_f64()).sum();
+                output::line(format_args!("all  {:.3} ms", seconds * 1e3))
             }
         }
     }
@@ -180,20 +189,21 @@ fn write_comp(comp: &Comp, is_text: bool, path: &Path) -> Result<()> {
 fn show_passes(stats: &[PassStats]) -> Result<()> {
     let width = stats.iter().map(|stats| stats.pass.len()).max().unwrap_or(0);
     output::line(format_args!("{:width$}  {:>10}  {:>8}  changed", "pass", "ms", "nodes"))?;
-    for stats in stats {
+    stats.iter().try_for_each(|stats| {
         let (ms, changed) = (stats.duration.as_secs_f64() * 1e3, if stats.changed { "yes" } else { "no" });
-        output::line(format_args!("{:width$}  {ms:>10.3}  {:>8}  {changed}", stats.pass, stats.nodes))?;
-    }
-    let ms: f64 = stats.iter().map(|stats| stats.duration.as_secs_f64() * 1e3).sum();
-    output::line(format_args!("{:width$}  {ms:>10.3}", "all"))
+        output::line(format_args!("{:width$}  {ms:>10.3}  {:>8}  {changed}", stats.pass, stats.nodes))
+    })
 }
 
-fn show_parts(form: &Form, seconds: f64) -> Result<()> {
+/// The passes that the whole and the parts went through, and the parts; splitting is in the time for
+/// all.
+fn show_form(stats: &[PassStats], form: &Form, seconds: f64) -> Result<()> {
+    show_passes(stats)?;
     let parts = form.parts();
     let width = parts.iter().map(|(role, _)| role.len()).max().unwrap_or(0);
     output::line(format_args!("{:width$}  {:>8}  type", "part", "nodes"))?;
     for (role, part) in &parts {
-        output::line(format_args!("{role:width$}  {:>8}  {}", part.preorder().count(), part.ty()))?;
+        output::line(format_args!("{role:width$}  {:>8}  {}", part.size(), part.ty()))?;
     }
-    output::line(format_args!("{:width$}  {:.3} ms", "all", seconds * 1e3))
+    output::line(format_args!("all  {:.3} ms", seconds * 1e3))
 }

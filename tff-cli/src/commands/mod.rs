@@ -13,6 +13,7 @@ mod r#type;
 
 use crate::executor::{CompilationArgs, executor};
 use crate::log::{Kind, LogArgs};
+use crate::workers::WorkersArgs;
 use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -69,7 +70,13 @@ struct ExecutorArgs {
 }
 
 impl ExecutorArgs {
+    /// An executor that computes everything here.
     fn executor(&self) -> Executor {
-        executor(self.threads.map(Into::into), &self.compilation)
+        executor(self.threads.map(Into::into), &self.compilation, None)
+    }
+
+    /// An executor with its clients on the workers, if there are any.
+    fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
+        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?))
     }
 }

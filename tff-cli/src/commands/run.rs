@@ -5,6 +5,7 @@ use crate::computation;
 use crate::forms::{self, Form, SubRounds};
 use crate::input::{ArgumentSource, Source};
 use crate::members::Members;
+use crate::workers::WorkersArgs;
 use crate::{json, output, render};
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
@@ -13,6 +14,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
+use tff_ir::Comp;
 use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
@@ -22,7 +24,8 @@ Examples:
   tff run mean.pb --arg values.pb --json        a serialized Value; the result as JSON
   tff run constant.pb --clients 3               no argument; three clients
   tff run next.pb --arg state.json -o out.pb    the result as a serialized Value
-  tff run next.mrf --arg a.json --sub-rounds 3   a form, its clients in three parts";
+  tff run next.mrf --arg a.json --sub-rounds 3   a form, its clients in three parts
+  tff run sum.pb --arg '[1, 2, 3]' --workers a:8000,b:8000    its clients on two machines";
 
 const JSON: &str = "\
 JSON follows the type of the argument:
@@ -69,6 +72,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     executor: ExecutorArgs,
+    #[command(flatten)]
+    workers: WorkersArgs,
 }
 
 impl Args {
@@ -86,10 +91,13 @@ impl Args {
         };
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
+        if n_clients == Some(0) && contains_mean(&comp) {
+            tracing::warn!("{name}: a mean over no clients is nan, as their weights add up to 0");
+        }
         if let Some(path) = &self.output {
             output::check_folder(path)?;
         }
-        let executor = self.executor.executor();
+        let executor = self.executor.executor_on(&self.workers)?;
         let result = match self.sub_rounds {
             None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(Into::into),
             Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
@@ -172,8 +180,14 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         Value::Tensor(_)
         | Value::Sequence(_)
         | Value::Server(_)
-        | Value::Clients(Clients::AllEqual(_))
+        | Value::Clients(Clients::AllEqual(_) | Clients::Held(_))
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
+}
+
+/// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
+fn contains_mean(comp: &Comp) -> bool {
+    let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
+    comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
 }

@@ -3,6 +3,7 @@
 use super::ExecutorArgs;
 use crate::log::LogArgs;
 use crate::simulation::{self, Config, Outputs};
+use crate::workers::WorkersArgs;
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ const EXAMPLES: &str = "\
 Examples:
   tff simulate examples/digits/digits.toml
   tff simulate digits.toml --rounds 100 --clients-per-round 5 --seed 1
-  tff simulate digits.toml --history rounds.jsonl --plot rounds.svg";
+  tff simulate digits.toml --history rounds.jsonl --plot rounds.svg
+  tff simulate digits.toml --workers a:8000,b:8000    the clients on two machines";
 
 const KEYS: &str = "\
 Keys of the configuration, a TOML file; paths are relative to it:
@@ -76,6 +78,8 @@ pub(crate) struct Args {
     no_progress: bool,
     #[command(flatten)]
     executor: ExecutorArgs,
+    #[command(flatten)]
+    workers: WorkersArgs,
 }
 
 impl Args {
@@ -91,6 +95,6 @@ impl Args {
             history: self.history.or(config.history.take()),
             plot: self.plot.or(config.plot.take()),
         };
-        simulation::run(&config, &outputs, &self.executor.executor())
+        simulation::run(&config, &outputs, &self.executor.executor_on(&self.workers)?)
     }
 }

@@ -75,12 +75,7 @@ pub(crate) fn write(form: &Form, ty: &Type, folder: &Path) -> Result<()> {
 
 /// Reads a form from a folder. Its parts are of the types that the index says, and fit together.
 pub(crate) fn read(source: &Source) -> Result<Form> {
-    let Source::File(folder) = source else { bail!("{}: expected the folder of a form", source.name()) };
-    let index = folder.join(INDEX);
-    let index_name = index.display().to_string();
-    let bytes = Source::File(index).read().with_context(|| index_name.clone())?;
-    let text = str::from_utf8(&bytes).with_context(|| index_name.clone())?;
-    let index: Index = parse_toml(&index_name, text)?;
+    let (folder, index_name, index) = read_index(source)?;
     let ty: Type = index.r#type.parse().with_context(|| format!("{index_name}: type"))?;
 
     let mut parts = read_parts(folder, &index, &index_name)?;
@@ -94,6 +89,24 @@ pub(crate) fn read(source: &Source) -> Result<Form> {
     let whole = form.to_comp().with_context(|| source.name())?;
     ty.check_assignable_from(whole.ty()).with_context(|| format!("{index_name}: type"))?;
     Ok(form)
+}
+
+/// The files of the parts that the index names, as far as the form has such parts; by their roles.
+pub(crate) fn parts(source: &Source) -> Result<Vec<(&'static str, Source)>> {
+    let (folder, _, index) = read_index(source)?;
+    let roles = index.form.roles().iter().filter(|role| index.parts.iter().any(|part| part.role == **role));
+    Ok(roles.map(|&role| (role, Source::File(folder.join(file_of(role))))).collect())
+}
+
+/// The folder, and the index with its name.
+fn read_index(source: &Source) -> Result<(&Path, String, Index)> {
+    let Source::File(folder) = source else { bail!("{}: expected the folder of a form", source.name()) };
+    let path = folder.join(INDEX);
+    let name = path.display().to_string();
+    let bytes = Source::File(path).read().with_context(|| name.clone())?;
+    let text = str::from_utf8(&bytes).with_context(|| name.clone())?;
+    let index = parse_toml(&name, text)?;
+    Ok((folder, name, index))
 }
 
 /// Reads the parts that the index names, by their roles.

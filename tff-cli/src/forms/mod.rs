@@ -3,7 +3,7 @@
 mod folder;
 mod sub_rounds;
 
-pub(crate) use folder::{check_new, is_form, read, write};
+pub(crate) use folder::{check_new, is_form, parts, read, write};
 pub(crate) use sub_rounds::SubRounds;
 
 use crate::executor::CompilationArgs;
@@ -139,6 +139,35 @@ impl Form {
             Self::DistributeAggregate(_) | Self::Broadcast(_) => {
                 bail!("expected a form map-reduce or mergeable for --sub-rounds, found {}", self.kind())
             }
+        }
+    }
+}
+
+impl FormKind {
+    /// The roles of its parts.
+    const fn roles(self) -> &'static [&'static str] {
+        match self {
+            Self::MapReduce => &[
+                "prepare",
+                "work",
+                "zero",
+                "accumulate",
+                "merge",
+                "report",
+                "secure_sum_bitwidth",
+                "secure_sum_max_input",
+                "secure_modular_sum_modulus",
+                "update",
+            ],
+            Self::DistributeAggregate => &[
+                "server_prepare",
+                "server_to_client_broadcast",
+                "client_work",
+                "client_to_server_aggregation",
+                "server_result",
+            ],
+            Self::Mergeable => &["up_to_merge", "merge", "after_merge"],
+            Self::Broadcast => &["compute_server_context", "client_processing"],
         }
     }
 }

@@ -1,12 +1,16 @@
-//! The programs of this crate as processes.
+//! The programs of this crate as processes, and what they tell over the network.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses its part of it")]
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+pub type Outcome = Result<(), Box<dyn Error>>;
+
 pub const WORKER: &str = env!("CARGO_BIN_EXE_tff-worker");
+pub const TFF: &str = env!("CARGO_BIN_EXE_tff");
 
 /// Longer than anything in a test takes, on a machine that is busy with other things too.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,4 +68,16 @@ impl Process {
         self.0.stderr.take().ok_or("no stderr")?.read_to_string(&mut text)?;
         Ok(text)
     }
+}
+
+pub fn free_port() -> Result<u16, Box<dyn Error>> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+pub fn scrape(address: SocketAddr) -> Result<String, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
 }

@@ -1,9 +1,8 @@
 //! Which locals depend on which intrinsics.
 
 use super::normalized::Normalized;
-use super::slice::collect_names;
 use crate::error::{PassError, Problem};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::Comp;
 
@@ -23,36 +22,47 @@ pub(crate) fn called_uri(value: &Comp) -> Option<&Arc<str>> {
     Some(&value.as_call()?.function.as_intrinsic()?.uri)
 }
 
-/// The names of the locals that are, or depend on, a call for which `is_source` holds.
-pub(crate) fn dependents(normalized: &Normalized, is_source: &dyn Fn(&str) -> bool) -> HashSet<Arc<str>> {
-    let mut found = HashSet::new();
+/// The locals that are, or depend on, a call for which `is_source` holds; each with the first such
+/// call, as it is named in messages.
+fn dependents<'c>(
+    normalized: &'c Normalized,
+    is_source: &dyn Fn(&str) -> bool,
+) -> HashMap<&'c Arc<str>, (&'c Arc<str>, &'c Arc<str>)> {
+    let mut found = HashMap::new();
     for (name, value) in &normalized.locals {
-        let mut names = HashSet::new();
-        collect_names(value, &mut names);
-        if called_uri(value).is_some_and(|uri| is_source(uri)) || names.iter().any(|name| found.contains(name)) {
-            found.insert(name.clone());
+        let source = match called_uri(value).filter(|uri| is_source(uri)) {
+            Some(uri) => Some((name, uri)),
+            None => first_dependent(value, &found),
+        };
+        if let Some(source) = source {
+            found.insert(name, source);
         }
     }
     found
 }
 
+/// The call on which the first name in a computation depends that depends on one.
+fn first_dependent<V: Copy>(comp: &Comp, found: &HashMap<&Arc<str>, V>) -> Option<V> {
+    comp.preorder().filter_map(Comp::as_reference).find_map(|reference| found.get(&reference.name).copied())
+}
+
 /// Checks that no call of a `later` intrinsic depends on one of an `earlier` one.
 ///
 /// # Errors
-/// [`Problem::Dependent`] with both kinds.
+/// [`Problem::Dependent`] with both kinds and both calls.
 pub(crate) fn check_not_dependent(
     normalized: &Normalized,
     (later, is_later): (&'static str, &dyn Fn(&str) -> bool),
     (earlier, is_earlier): (&'static str, &dyn Fn(&str) -> bool),
 ) -> Result<(), PassError> {
     let after = dependents(normalized, is_earlier);
-    for (_, value) in normalized.locals.iter().filter(|(_, value)| called_uri(value).is_some_and(|uri| is_later(uri))) {
-        let mut names = HashSet::new();
-        if let Some(argument) = value.as_call().and_then(|call| call.argument.as_ref()) {
-            collect_names(argument, &mut names);
-        }
-        if names.iter().any(|name| after.contains(name)) {
-            return Err(PassError::at(value, Problem::Dependent { later, earlier }));
+    for (name, value) in &normalized.locals {
+        let Some(uri) = called_uri(value).filter(|uri| is_later(uri)) else { continue };
+        let argument = value.as_call().and_then(|call| call.argument.as_ref());
+        if let Some((source, source_uri)) = argument.and_then(|argument| first_dependent(argument, &after)) {
+            let later_call = format!("{uri} (`{name}`)");
+            let earlier_call = format!("{source_uri} (`{source}`)");
+            return Err(PassError::at(value, Problem::Dependent { later, earlier, later_call, earlier_call }));
         }
     }
     Ok(())
@@ -73,7 +83,7 @@ pub(crate) fn classify(normalized: &Normalized, is_split: &dyn Fn(&str) -> bool)
             let expected = "calls of intrinsics to split along that are not inside of functions";
             return Err(PassError::at(inner, Problem::Expected { expected, found: value.to_string() }));
         }
-        Ok(match (is_call, dependent.contains(name)) {
+        Ok(match (is_call, dependent.contains_key(name)) {
             (true, _) => Class::Split,
             (false, true) => Class::Dependent,
             (false, false) => Class::Independent,

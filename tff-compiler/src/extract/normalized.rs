@@ -2,7 +2,7 @@
 
 use super::normalize_types;
 use crate::error::{CompileError, PassError, Problem};
-use crate::pass::{Pass, located, run_pass};
+use crate::pass::{Pass, Runner, located};
 use crate::passes::{RemoveMappedOrAppliedIdentity, RemoveUnusedBlockLocals, ToCallDominant};
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, Parameter, UniqueNames};
@@ -22,9 +22,14 @@ impl Normalized {
     /// # Errors
     /// What the passes say.
     pub(crate) fn new(comp: &Comp) -> Result<Self, CompileError> {
+        Self::by(&mut Runner::new(None), comp)
+    }
+
+    /// As [`Normalized::new`], by passes that this runner runs.
+    pub(crate) fn by(runner: &mut Runner<'_>, comp: &Comp) -> Result<Self, CompileError> {
         let passes: [&dyn Pass; 3] = [&RemoveMappedOrAppliedIdentity, &ToCallDominant, &RemoveUnusedBlockLocals];
         let written = written_out(comp).map_err(|error| located(NAME, comp, error.into()))?;
-        let comp = passes.iter().try_fold(written, |comp, pass| run_pass(*pass, &comp).map(|it| it.comp))?;
+        let comp = passes.into_iter().try_fold(written, |comp, pass| runner.run(pass, comp))?;
         // What the whole computes before it is a function belongs to the function.
         let (mut locals, mut result) = (Vec::new(), comp);
         take_locals(&mut locals, &mut result);

@@ -62,8 +62,7 @@ impl Substitution {
     }
 
     fn children(&self, comp: &Comp) -> Result<Comp, BuildError> {
-        let children = comp.children().map(|child| self.apply(child)).collect::<Result<_, _>>()?;
-        comp.with_children(children)
+        comp.map_children(|child| self.apply(child))
     }
 
     fn without<'n>(&self, names: impl Iterator<Item = &'n Arc<str>>) -> Self {

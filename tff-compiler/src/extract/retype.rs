@@ -58,9 +58,9 @@ fn rebuild(comp: &Comp, scope: &mut Scope<Type>, how: &mut dyn Retype) -> Result
             how.call(comp, &call.function, argument)
         }
         CompKind::Intrinsic(_) => how.intrinsic(comp),
-        _ => {
-            let children = comp.children().map(|child| rebuild(child, scope, how)).collect::<Result<_, _>>()?;
-            comp.with_children(children).map_err(|error| PassError::at(comp, error))
-        }
+        _ => comp.map_children(|child| rebuild(child, scope, how)).map_err(|error| match error.node {
+            None => PassError::at(comp, error.problem),
+            Some(_) => error,
+        }),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::parts::{
     Form, Locals, check_flow, check_only_reducible, elements, graph_type, is_aggregation, null_call, parameters,
-    result, to_graph, unzip_to, zipped,
+    result, to_graph, unzip_to, with_cache_ids, zipped,
 };
 use crate::create::{create_broadcast, create_map_or_apply, create_selection, create_zip};
 use crate::error::{CompileError, PassError, Problem};
@@ -41,7 +41,13 @@ impl BroadcastForm {
             return Err(form.fail(Problem::Expected { expected: "no aggregations", found }));
         }
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
-        Self::split(comp.ty(), &normalized).map_err(|error| form.fail(PassError { node: None, ..error }))
+        let parts = Self::split(comp.ty(), &normalized);
+        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        Ok(Self {
+            ty: parts.ty,
+            compute_server_context: with_cache_ids(parts.compute_server_context, options)?,
+            client_processing: with_cache_ids(parts.client_processing, options)?,
+        })
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
@@ -60,12 +66,17 @@ impl BroadcastForm {
     /// Checks parts that come from elsewhere.
     ///
     /// # Errors
-    /// [`Problem`] where a part is no graph, or what one returns is not what the other one takes.
+    /// [`Problem`] where a part is no graph, or what one returns is not what the other one takes, or
+    /// what the type promises.
     pub fn new(parts: Self) -> Result<Self, Problem> {
         parts.parts().into_iter().try_for_each(|part| graph_type(part).map(drop))?;
         let [context, processing] = parts.parts();
         let [taken, _] = parameters(processing)?;
         check_flow("what compute_server_context returns for client_processing", &taken, &result(context)?)?;
+        check_type(&parts.ty)?;
+        if let Some(promised) = parts.ty.as_function().map(|ty| ty.result.strip_placement()) {
+            check_flow("what client_processing returns", &promised, &result(processing)?)?;
+        }
         Ok(parts)
     }
 

@@ -2,7 +2,7 @@
 
 use super::parts::{
     Form, Locals, check_flow, check_only_reducible, elements, graph_type, null_call, parameter, parameters, result,
-    results, to_graph, unzip_to, zipped,
+    results, to_graph, unzip_to, with_cache_ids, zipped,
 };
 use crate::create::{
     Aggregation, create_aggregate, create_broadcast, create_call, create_map_or_apply, create_selection, create_zip,
@@ -66,7 +66,22 @@ impl MapReduceForm {
         let normalized = form.normalized(true, options)?;
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
         form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
-        Self::split(comp.ty(), &normalized).map_err(|error| form.fail(PassError { node: None, ..error }))
+        let parts = Self::split(comp.ty(), &normalized);
+        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let with_ids = |part| with_cache_ids(part, options);
+        Ok(Self {
+            ty: parts.ty,
+            prepare: with_ids(parts.prepare)?,
+            work: with_ids(parts.work)?,
+            zero: with_ids(parts.zero)?,
+            accumulate: with_ids(parts.accumulate)?,
+            merge: with_ids(parts.merge)?,
+            report: with_ids(parts.report)?,
+            secure_sum_bitwidth: with_ids(parts.secure_sum_bitwidth)?,
+            secure_sum_max_input: with_ids(parts.secure_sum_max_input)?,
+            secure_modular_sum_modulus: with_ids(parts.secure_modular_sum_modulus)?,
+            update: with_ids(parts.update)?,
+        })
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
@@ -109,7 +124,7 @@ impl MapReduceForm {
     pub fn new(parts: Self) -> Result<Self, Problem> {
         parts.parts().into_iter().try_for_each(|part| graph_type(part).map(drop))?;
         let [prepare, work, zero, accumulate, merge, report, _, _, _, update] = parts.parts();
-        let [_, broadcast] = parameters(work)?;
+        let [data, broadcast] = parameters(work)?;
         let [sent, bitwidth, max_input, modular] = results(work)?;
         let [accumulator, added] = parameters(accumulate)?;
         let [left, right] = parameters(merge)?;
@@ -125,11 +140,16 @@ impl MapReduceForm {
         check_flow("what merge returns for merge", &left, &merged)?;
         check_flow("what merge returns for report", &parameter(report)?, &merged)?;
         let aggregated = Type::tuple([result(report)?, bitwidth, max_input, modular])?;
-        let [old_state, _] = signature(&parts.ty)?;
+        let [old_state, old_data] = signature(&parts.ty)?;
+        let promised = parts.ty.as_function().and_then(|ty| elements(&ty.result));
+        let [new_state, returned]: [Type; 2] =
+            promised.ok_or_else(|| crate::create::expected("a function that returns two results", &parts.ty))?;
+        check_flow("the data for work", &data, &old_data.strip_placement())?;
         let given = Type::tuple([old_state.strip_placement(), aggregated])?;
         check_flow("what is aggregated for update", &parameter(update)?, &given)?;
         check_flow("the state that update returns for prepare", &parameter(prepare)?, &state)?;
-        drop(output);
+        check_flow("the state that update returns", &new_state.strip_placement(), &state)?;
+        check_flow("what update returns", &returned.strip_placement(), &output)?;
         Ok(parts)
     }
 

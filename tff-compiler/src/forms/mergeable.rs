@@ -1,10 +1,10 @@
 //! `MergeableCompForm`: three computations, for clients that are split into rounds of their own.
 
-use super::parts::{Form, check_flow, null_call, parameters, result, to_graph};
+use super::parts::{Form, check_flow, null_call, parameters, result, to_graph, with_cache_ids};
 use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{Normalized, Substitution, split};
-use crate::pass::run_pass;
+use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::Options;
 use tff_ir::{Comp, UniqueNames};
@@ -33,14 +33,16 @@ impl MergeableCompForm {
     pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
         let form = Form { name: NAME, comp };
         let normalized = form.normalized(true, options)?;
+        form.check_aggregate_not_dependent_on_aggregate(&normalized)?;
         let parts = Self::split(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
-        let unique = |part: &Comp| run_pass(&UniquifyReferenceNames, part).map(|unique| unique.comp);
-        let unique = Self {
-            up_to_merge: unique(&parts.up_to_merge)?,
-            merge: parts.merge,
-            after_merge: unique(&parts.after_merge)?,
+        let finished =
+            |part| with_cache_ids(Runner::new(options.observer).run(&UniquifyReferenceNames, part)?, options);
+        let finished = Self {
+            up_to_merge: finished(parts.up_to_merge)?,
+            merge: finished(parts.merge)?,
+            after_merge: finished(parts.after_merge)?,
         };
-        Self::new(unique).map_err(|error| form.fail(error))
+        Self::new(finished).map_err(|error| form.fail(error))
     }
 
     fn split(comp: &Normalized) -> Result<Self, PassError> {

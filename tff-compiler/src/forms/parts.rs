@@ -1,14 +1,17 @@
 //! What all forms share: preparing the computation, making graphs of its parts, checking them.
 
-use crate::create::{Aggregation, create_aggregate, create_broadcast, create_call, create_identity, create_value};
+use crate::create::{
+    Aggregation, create_aggregate, create_broadcast, create_call, create_identity, create_value, placed,
+};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{Normalized, check_not_dependent, strip_placement};
 use crate::local::compile_to_graph;
 use crate::pass::{Runner, located};
+use crate::passes::AddCacheIds;
 use crate::pipelines::{Options, prepare};
 use std::sync::Arc;
 use tff_ir::{Comp, CompiledComputation, IntrinsicDef};
-use tff_types::{FunctionType, Placement, Type};
+use tff_types::{FunctionType, Placement, StructType, Type};
 
 /// Makes errors of a form those of a pass of that name, at the root of a computation.
 pub(super) struct Form<'a> {
@@ -24,8 +27,9 @@ impl Form<'_> {
     /// The computation, checked, in call-dominant form, and taken apart; with intrinsics replaced by
     /// their bodies if they are to be.
     pub(super) fn normalized(&self, reduce: bool, options: &Options<'_>) -> Result<Normalized, CompileError> {
-        let comp = prepare(self.comp, reduce, options, &mut Runner::new(options.observer))?;
-        Normalized::new(&comp)
+        let mut runner = Runner::new(options.observer);
+        let comp = prepare(self.comp, reduce, options, &mut runner)?;
+        Normalized::by(&mut runner, &comp)
     }
 
     /// The parameter and result of a function from two to two: `(<A,B> -> <C,D>)`.
@@ -50,6 +54,11 @@ impl Form<'_> {
 
     pub(super) fn check_broadcast_not_dependent_on_aggregate(&self, comp: &Normalized) -> Result<(), CompileError> {
         check_not_dependent(comp, ("broadcast", &is_broadcast), ("aggregate", &is_aggregation))
+            .map_err(|error| self.fail(error.problem))
+    }
+
+    pub(super) fn check_aggregate_not_dependent_on_aggregate(&self, comp: &Normalized) -> Result<(), CompileError> {
+        check_not_dependent(comp, ("aggregate", &is_aggregation), ("aggregate", &is_aggregation))
             .map_err(|error| self.fail(error.problem))
     }
 }
@@ -206,9 +215,24 @@ impl Locals {
     }
 }
 
-/// A federated value as one of this type, which may be a struct of federated values.
+/// A part of a form that has merged graphs in it, with what runtimes know these by.
+pub(super) fn with_cache_ids(part: Comp, options: &Options<'_>) -> Result<Comp, CompileError> {
+    Runner::new(options.observer).run(&AddCacheIds, part)
+}
+
+/// A federated value as one of this type, which may be a struct of federated values: of all elements
+/// of its members.
 pub(super) fn unzip_to(ty: &Type, value: &Comp) -> Result<Comp, PassError> {
-    let Some(structure) = ty.as_struct() else { return Ok(value.clone()) };
+    let member = &placed(value.ty())?.0.member;
+    let Some(structure) = ty.as_struct() else {
+        check_flow("what the parts return for the type of the computation", &ty.strip_placement(), member)?;
+        return Ok(value.clone());
+    };
+    let elements = member.as_struct().map(StructType::len);
+    if elements != Some(structure.len()) {
+        let expected = "as many elements as the type of the computation has";
+        return Err(Problem::Expected { expected, found: format!("{member} for {ty}") }.into());
+    }
     let mut names = tff_ir::UniqueNames::with_prefix(value, "part");
     let elements = structure.elements().iter().enumerate().map(|(index, element)| {
         let part = crate::extract::element_of_members(value, index, &mut names)?;

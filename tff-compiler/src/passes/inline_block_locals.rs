@@ -62,10 +62,7 @@ impl Inlining {
                 }
                 Comp::block(locals, self.comp(&block.result)?)
             }
-            _ => {
-                let children = comp.children().map(|child| self.comp(child)).collect::<Result<_, _>>()?;
-                comp.with_children(children)
-            }
+            _ => comp.map_children(|child| self.comp(child)),
         })
     }
 

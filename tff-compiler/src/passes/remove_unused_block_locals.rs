@@ -23,9 +23,13 @@ impl Pass for RemoveUnusedBlockLocals {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        let mut uses = Uses { scope: Scope::new(), of: vec![Vec::new()] };
+        let mut uses = Uses { scope: Scope::default(), last: vec![None], all: Vec::new(), has_empty_blocks: false };
         uses.collect(comp, ROOT);
-        let mut removal = Removal { is_needed: uses.needed(), next: ROOT };
+        let is_needed = uses.needed();
+        if !uses.has_empty_blocks && is_needed.iter().all(|&is_needed| is_needed) {
+            return Ok(Transformed::no(comp.clone()));
+        }
+        let mut removal = Removal { is_needed, next: ROOT };
         let removed = removal.comp(comp)?;
         Ok(Transformed { changed: !removed.ptr_eq(comp), comp: removed })
     }
@@ -35,34 +39,40 @@ impl Pass for RemoveUnusedBlockLocals {
 const ROOT: usize = 0;
 
 /// Which locals each local refers to.
-struct Uses {
+struct Uses<'c> {
     /// The number of the local that a name stands for; none for a parameter.
-    scope: Scope<Option<usize>>,
-    of: Vec<Vec<usize>>,
+    scope: Scope<Option<usize>, &'c str>,
+    /// For each local, the last of its uses of others.
+    last: Vec<Option<usize>>,
+    /// All uses: the local that is used, and the use before it by the same local.
+    all: Vec<(usize, Option<usize>)>,
+    has_empty_blocks: bool,
 }
 
-impl Uses {
+impl<'c> Uses<'c> {
     /// Collects the references below a node that belongs to the value of the local `owner`.
-    fn collect(&mut self, comp: &Comp, owner: usize) {
+    fn collect(&mut self, comp: &'c Comp, owner: usize) {
         with_stack(|| match comp.kind() {
             CompKind::Reference(reference) => {
                 if let Some(Some(local)) = self.scope.get(&reference.name)
-                    && let Some(used) = self.of.get_mut(owner)
+                    && let Some(last) = self.last.get_mut(owner)
                 {
-                    used.push(*local);
+                    self.all.push((*local, *last));
+                    *last = Some(self.all.len() - 1);
                 }
             }
             CompKind::Lambda(Lambda { parameter: Some(parameter), result }) => {
-                self.scope.bind(parameter.name.clone(), None);
+                self.scope.bind(&*parameter.name, None);
                 self.collect(result, owner);
                 self.scope.unbind(&parameter.name);
             }
             CompKind::Block(block) => {
-                let first = self.of.len();
-                self.of.resize_with(first + block.locals.len(), Vec::new);
+                self.has_empty_blocks |= block.locals.is_empty();
+                let first = self.last.len();
+                self.last.resize(first + block.locals.len(), None);
                 for (number, local) in (first..).zip(block.locals.iter()) {
                     self.collect(&local.value, number);
-                    self.scope.bind(local.name.clone(), Some(number));
+                    self.scope.bind(&*local.name, Some(number));
                 }
                 self.collect(&block.result, owner);
                 for local in block.locals.iter() {
@@ -73,14 +83,18 @@ impl Uses {
         });
     }
 
-    fn needed(self) -> Vec<bool> {
-        let mut is_needed = vec![false; self.of.len()];
+    fn needed(&self) -> Vec<bool> {
+        let mut is_needed = vec![false; self.last.len()];
         let mut pending = vec![ROOT];
         while let Some(number) = pending.pop() {
             if let Some(needed) = is_needed.get_mut(number)
                 && !std::mem::replace(needed, true)
             {
-                pending.extend(self.of.get(number).into_iter().flatten());
+                let mut use_before = self.last.get(number).copied().flatten();
+                while let Some((used, before)) = use_before.and_then(|it| self.all.get(it)) {
+                    pending.push(*used);
+                    use_before = *before;
+                }
             }
         }
         is_needed
@@ -98,8 +112,7 @@ impl Removal {
     fn comp(&mut self, comp: &Comp) -> Result<Comp, BuildError> {
         with_stack(|| {
             let CompKind::Block(block) = comp.kind() else {
-                let children = comp.children().map(|child| self.comp(child)).collect::<Result<_, _>>()?;
-                return comp.with_children(children);
+                return comp.map_children(|child| self.comp(child));
             };
             let first = self.next + 1;
             self.next += block.locals.len();

@@ -40,6 +40,7 @@ impl Pass for ToCallDominant {
             taken: free_names.of_root.into_iter().collect(),
             free_names: free_names.of_lambdas,
             left: MAX_PARTS,
+            scopes: Vec::new(),
             bindings: Vec::new(),
         };
         let value = build.eval(comp, &mut Scope::new())?;
@@ -79,6 +80,8 @@ struct Build {
     /// The free names of lambdas, by address.
     free_names: HashMap<usize, Rc<[Arc<str>]>>,
     left: usize,
+    /// Scopes without names, to be used again.
+    scopes: Vec<Scope<Value>>,
     /// The locals of the innermost block in the making.
     bindings: Vec<(Arc<str>, Comp)>,
 }
@@ -100,9 +103,14 @@ impl Build {
                 source.element(selection.index).map_err(|error| PassError::at(comp, error))
             }
             CompKind::Struct(structure) => {
-                let elements = structure.elements.iter();
-                let elements = elements.map(|it| Ok((it.name.clone(), self.eval(&it.value, scope)?)));
-                Value::structure(elements.collect::<Result<_, PassError>>()?)
+                let elements = structure.elements.iter().map(|it| self.eval(&it.value, scope));
+                let elements = elements.collect::<Result<Vec<_>, PassError>>()?;
+                if elements.iter().all(Value::is_comp) {
+                    let comps = elements.into_iter().filter_map(Value::into_comp).collect();
+                    return Ok(Value::Comp(comp.with_children(comps)?));
+                }
+                let names = structure.elements.iter().map(|it| it.name.clone());
+                Ok(Value::Struct(names.zip(elements).collect()))
             }
             CompKind::Lambda(_) => self.function(comp, scope),
             CompKind::Block(block) => {
@@ -144,15 +152,17 @@ impl Build {
         match function {
             Value::Function(function) => {
                 let Some(lambda) = function.lambda.as_lambda() else { return Ok(Value::Comp(function.lambda.clone())) };
-                let mut scope = function.scope();
-                if let (Some(parameter), Some(argument)) = (&lambda.parameter, argument) {
-                    scope.bind(parameter.name.clone(), argument.with_names_of(&parameter.ty)?);
-                }
-                self.eval(&lambda.result, &mut scope)
+                let parameter = match (&lambda.parameter, argument) {
+                    (Some(parameter), Some(argument)) => {
+                        Some((parameter.name.clone(), argument.with_names_of(&parameter.ty)?))
+                    }
+                    _ => None,
+                };
+                self.eval_result(function, lambda, parameter)
             }
             Value::Comp(function) => {
                 let argument = argument.map(|argument| self.reify(&argument)).transpose()?;
-                self.step(1 + argument.as_ref().map_or(0, |argument| argument.preorder().take(MAX_PARTS).count()))?;
+                self.step(1 + argument.as_ref().map_or(0, |argument| argument.size() as usize))?;
                 let call = Comp::call(function.clone(), argument)?;
                 let name = self.fresh.next_name();
                 let reference = Comp::reference(name.clone(), call.ty().clone())?;
@@ -161,6 +171,23 @@ impl Build {
             }
             Value::Struct(_) => Err(BuildError::NotAFunction { found: self.reify(function)?.ty().clone() }.into()),
         }
+    }
+
+    /// The result of a function, with what its parameter stands for.
+    fn eval_result(
+        &mut self,
+        function: &Function,
+        lambda: &Lambda,
+        parameter: Option<(Arc<str>, Value)>,
+    ) -> Result<Value, PassError> {
+        // What is in scope where it is called is not in scope in it.
+        let mut scope = self.scopes.pop().unwrap_or_default();
+        let bound = function.bound.iter().chain(&parameter);
+        bound.clone().for_each(|(name, value)| scope.bind(name.clone(), value.clone()));
+        let result = self.eval(&lambda.result, &mut scope)?;
+        bound.for_each(|(name, _)| drop(scope.unbind(name)));
+        self.scopes.push(scope);
+        Ok(result)
     }
 
     /// The value as a computation; functions are written out.
@@ -182,19 +209,20 @@ impl Build {
     }
 
     fn write_out(&mut self, function: &Function) -> Result<Comp, PassError> {
-        let Some(Lambda { parameter, result }) = function.lambda.as_lambda() else {
-            return Ok(function.lambda.clone());
-        };
-        let mut scope = function.scope();
+        let Some(lambda) = function.lambda.as_lambda() else { return Ok(function.lambda.clone()) };
+        let parameter = &lambda.parameter;
         let parameter = parameter.as_ref().map(|parameter| {
             let is_new = self.taken.insert(parameter.name.clone());
             (parameter, if is_new { parameter.name.clone() } else { self.fresh.next_name() })
         });
-        if let Some((parameter, name)) = &parameter {
-            let reference = Comp::reference(name.clone(), parameter.ty.clone())?;
-            scope.bind(parameter.name.clone(), Value::Comp(reference));
-        }
-        let result = self.eval(result, &mut scope)?;
+        let argument = match &parameter {
+            Some((parameter, name)) => {
+                let reference = Comp::reference(name.clone(), parameter.ty.clone())?;
+                Some((parameter.name.clone(), Value::Comp(reference)))
+            }
+            None => None,
+        };
+        let result = self.eval_result(function, lambda, argument)?;
         let result = self.reify(&result)?;
         let bindings = std::mem::take(&mut self.bindings);
         let result = if bindings.is_empty() { result } else { Comp::block(bindings, result)? };
@@ -202,22 +230,21 @@ impl Build {
     }
 }
 
-impl Function {
-    fn scope(&self) -> Scope<Value> {
-        let mut scope = Scope::new();
-        self.bound.iter().for_each(|(name, value)| scope.bind(name.clone(), value.clone()));
-        scope
-    }
-}
-
 impl Value {
     fn structure(elements: Vec<(Option<Arc<str>>, Self)>) -> Result<Self, PassError> {
-        let comp = |value: &Self| if let Self::Comp(comp) = value { Some(comp.clone()) } else { None };
-        let comps: Option<Vec<_>> = elements.iter().map(|(name, value)| Some((name.clone(), comp(value)?))).collect();
-        match comps {
-            Some(comps) => Ok(Self::Comp(Comp::structure(comps)?)),
-            None => Ok(Self::Struct(elements.into())),
+        if !elements.iter().all(|(_, value)| value.is_comp()) {
+            return Ok(Self::Struct(elements.into()));
         }
+        let comps = elements.into_iter().filter_map(|(name, value)| Some((name, value.into_comp()?)));
+        Ok(Self::Comp(Comp::structure(comps)?))
+    }
+
+    fn is_comp(&self) -> bool {
+        matches!(self, Self::Comp(_))
+    }
+
+    fn into_comp(self) -> Option<Comp> {
+        if let Self::Comp(comp) = self { Some(comp) } else { None }
     }
 
     fn element(&self, index: usize) -> Result<Self, BuildError> {

@@ -73,10 +73,7 @@ impl Renaming {
                 }
                 Comp::block(locals, result)
             }
-            _ => {
-                let children = comp.children().map(|child| self.comp(child)).collect::<Result<_, _>>()?;
-                comp.with_children(children)
-            }
+            _ => comp.map_children(|child| self.comp(child)),
         })
     }
 

@@ -43,8 +43,10 @@ pub(crate) struct LambdaCode {
     pub(crate) frame_size: usize,
     pub(crate) has_parameter: bool,
     pub(crate) result: Code,
-    /// The type of the result, as far as it is known.
-    pub(crate) result_type: tff_types::Type,
+    /// The lambda itself, as others are sent it.
+    pub(crate) comp: Comp,
+    /// The names that it refers to for what it captures, one for each.
+    pub(crate) capture_names: Box<[Arc<str>]>,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,7 @@ struct Scope {
     /// Names that an enclosing lambda binds, with their position among the captures.
     captured: HashMap<Arc<str>, usize>,
     captures: Vec<Code>,
+    capture_names: Vec<Arc<str>>,
 }
 
 impl Scope {
@@ -151,7 +154,7 @@ impl Compiler {
                 let argument = call.argument.as_ref().map(|argument| self.comp(argument).map(Box::new)).transpose()?;
                 Ok(Code::Call(function, argument))
             }
-            CompKind::Lambda(lambda) => self.lambda(lambda),
+            CompKind::Lambda(lambda) => self.lambda(lambda, comp),
             CompKind::Block(block) => self.block(block),
             CompKind::Intrinsic(intrinsic) => {
                 Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
@@ -186,11 +189,12 @@ impl Compiler {
         let scope = self.scopes.get_mut(position)?;
         let capture = scope.captures.len();
         scope.captures.push(outer);
+        scope.capture_names.push(name.clone());
         scope.captured.insert(name.clone(), capture);
         Some(Code::Captured(capture))
     }
 
-    fn lambda(&mut self, lambda: &tff_ir::Lambda) -> Result<Code, ExecError> {
+    fn lambda(&mut self, lambda: &tff_ir::Lambda, comp: &Comp) -> Result<Code, ExecError> {
         let mut scope = Scope::default();
         if let Some(parameter) = &lambda.parameter {
             scope.bind(&parameter.name);
@@ -203,7 +207,8 @@ impl Compiler {
             frame_size: scope.frame_size,
             has_parameter: lambda.parameter.is_some(),
             result: result?,
-            result_type: lambda.result.ty().clone(),
+            comp: comp.clone(),
+            capture_names: scope.capture_names.into(),
         })))
     }
 

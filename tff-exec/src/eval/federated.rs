@@ -12,7 +12,7 @@ use tff_ir::Scalar;
 use tff_types::{DType, Type};
 
 /// The elements of a struct argument of exactly `N` elements.
-pub(super) fn arguments<const N: usize>(argument: &Value) -> Result<&[Value; N], ExecError> {
+pub(crate) fn arguments<const N: usize>(argument: &Value) -> Result<&[Value; N], ExecError> {
     let elements = match argument {
         Value::Struct(elements) => &elements[..],
         _ => &[],
@@ -29,6 +29,20 @@ fn clients(value: &Value) -> Result<&Clients, ExecError> {
     }
 }
 
+/// For how many clients there is a member.
+fn n_members(ctx: &Context<'_>, clients: &Clients) -> Result<usize, ExecError> {
+    match clients {
+        Clients::Each(members) => Ok(members.len()),
+        Clients::AllEqual(_) => ctx.n_clients(),
+        Clients::Held(_) => Err(held()),
+    }
+}
+
+/// What others hold is computed by them: nothing here is called with it.
+const fn held() -> ExecError {
+    ExecError::Internal("values that workers hold were taken for values here")
+}
+
 fn server(value: &Value) -> Result<&Value, ExecError> {
     match value {
         Value::Server(member) => Ok(member),
@@ -36,15 +50,17 @@ fn server(value: &Value) -> Result<&Value, ExecError> {
     }
 }
 
+/// Whether anything in the value is placed.
+pub(crate) fn is_placed(value: &Value) -> bool {
+    match value {
+        Value::Server(_) | Value::Clients(_) => true,
+        Value::Struct(elements) => elements.iter().any(is_placed),
+        _ => false,
+    }
+}
+
 /// Refuses what is placed already; a federated value cannot be a member of another.
 fn unplaced(value: Value) -> Result<Value, ExecError> {
-    fn is_placed(value: &Value) -> bool {
-        match value {
-            Value::Server(_) | Value::Clients(_) => true,
-            Value::Struct(elements) => elements.iter().any(is_placed),
-            _ => false,
-        }
-    }
     if is_placed(&value) { Err(ExecError::mismatch("a value without placement", value.describe())) } else { Ok(value) }
 }
 
@@ -54,10 +70,7 @@ pub(super) fn map(ctx: &Context<'_>, argument: &Value) -> Result<Value, ExecErro
     match value {
         Value::Server(member) => Ok(Value::at_server(ctx.apply(function, Some(Value::clone(member)))?)),
         Value::Clients(members) => {
-            let n_clients = match members {
-                Clients::Each(members) => members.len(),
-                Clients::AllEqual(_) => ctx.n_clients()?,
-            };
+            let n_clients = n_members(ctx, members)?;
             let compute = |client_idx| ctx.apply(function, members.get(client_idx).cloned());
             Ok(Value::Clients(Clients::Each(ctx.each_client(n_clients, compute)?)))
         }
@@ -70,7 +83,7 @@ pub(super) fn map_all_equal(ctx: &Context<'_>, argument: &Value) -> Result<Value
     let [function, value] = arguments(argument)?;
     match clients(value)? {
         Clients::AllEqual(member) => Ok(Value::at_clients_all_equal(ctx.apply(function, Some(Value::clone(member)))?)),
-        Clients::Each(_) => map(ctx, argument),
+        Clients::Each(_) | Clients::Held(_) => map(ctx, argument),
     }
 }
 
@@ -110,10 +123,7 @@ pub(super) fn aggregate(ctx: &Context<'_>, argument: &Value) -> Result<Value, Ex
         return Err(ExecError::mismatch("a function to merge", merge.describe()));
     }
     let members = clients(value)?;
-    let n_clients = match members {
-        Clients::Each(members) => members.len(),
-        Clients::AllEqual(_) => ctx.n_clients()?,
-    };
+    let n_clients = n_members(ctx, members)?;
     let mut accumulator = unplaced(zero.clone())?;
     for client_idx in 0..n_clients {
         let Some(member) = members.get(client_idx) else { break };
@@ -134,10 +144,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     let server_val = server(server_val)?;
     let element = select_element(ty, select_fn)?;
     let members = clients(keys)?;
-    let n_clients = match members {
-        Clients::Each(members) => members.len(),
-        Clients::AllEqual(_) => ctx.n_clients()?,
-    };
+    let n_clients = n_members(ctx, members)?;
     let mut positions = HashMap::new();
     let mut distinct = Vec::new();
     let mut wanted = Vec::with_capacity(n_clients);
@@ -197,12 +204,15 @@ fn client_keys(value: &Value) -> Result<Vec<i32>, ExecError> {
 pub(super) fn zip_at_clients(argument: &Value) -> Result<Value, ExecError> {
     let mut n_clients = None;
     leaves(argument, &mut |leaf| {
-        if let Clients::Each(members) = clients(leaf)? {
-            let (expected, found) = (*n_clients.get_or_insert(members.len()), members.len());
-            if expected != found {
-                let placement = tff_types::Placement::Clients;
-                return Err(ExecError::Cardinality { placement, expected, found });
-            }
+        let found = match clients(leaf)? {
+            Clients::AllEqual(_) => return Ok(()),
+            Clients::Each(members) => members.len(),
+            Clients::Held(_) => return Err(held()),
+        };
+        let expected = *n_clients.get_or_insert(found);
+        if expected != found {
+            let placement = tff_types::Placement::Clients;
+            return Err(ExecError::Cardinality { placement, expected, found });
         }
         Ok(())
     })?;
@@ -242,7 +252,7 @@ pub(super) fn zip_at_server(argument: &Value) -> Result<Value, ExecError> {
 }
 
 /// Visits what is no struct, in order.
-fn leaves(value: &Value, visit: &mut dyn FnMut(&Value) -> Result<(), ExecError>) -> Result<(), ExecError> {
+pub(crate) fn leaves(value: &Value, visit: &mut dyn FnMut(&Value) -> Result<(), ExecError>) -> Result<(), ExecError> {
     match value {
         Value::Struct(elements) => elements.iter().try_for_each(|element| leaves(element, visit)),
         leaf => visit(leaf),

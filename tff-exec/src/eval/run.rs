@@ -3,6 +3,7 @@
 use super::code::{Code, LambdaCode};
 use super::intrinsic::Intrinsic;
 use super::{federated, sequences};
+use crate::composing::Children;
 use crate::executor::Runtime;
 use crate::leaf::Prepared;
 use crate::value::check_n_clients;
@@ -24,10 +25,10 @@ const LEAF_STACK: usize = 1 << 20;
 
 /// A function value: a closure, an intrinsic, or a compiled computation.
 #[derive(Clone)]
-pub struct Function(Kind);
+pub struct Function(pub(super) Kind);
 
 #[derive(Clone)]
-enum Kind {
+pub(super) enum Kind {
     Closure(Arc<LambdaCode>, StructValue),
     Intrinsic(Intrinsic, Type),
     Compiled(Arc<Compiled>),
@@ -38,8 +39,8 @@ enum Kind {
 /// A compiled computation, prepared by its leaf when it is first called.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    comp: CompiledComputation,
-    ty: FunctionType,
+    pub(super) comp: CompiledComputation,
+    pub(super) ty: FunctionType,
     prepared: OnceLock<Arc<dyn Prepared>>,
 }
 
@@ -94,7 +95,7 @@ impl Function {
     /// The type of what a call gives.
     pub(crate) fn result_type(&self) -> Option<&Type> {
         match &self.0 {
-            Kind::Closure(lambda, _) => Some(&lambda.result_type),
+            Kind::Closure(lambda, _) => lambda.comp.ty().as_function().map(|ty| &ty.result),
             Kind::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
             Kind::Compiled(compiled) => Some(&compiled.ty.result),
             Kind::Unknown(_) => None,
@@ -105,7 +106,7 @@ impl Function {
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Closure(lambda, _) => write!(f, "Function(lambda giving {})", lambda.result_type),
+            Kind::Closure(lambda, _) => write!(f, "Function(lambda of type {})", lambda.comp.ty()),
             Kind::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
             Kind::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
             Kind::Unknown(uri) => write!(f, "Function({uri})"),
@@ -119,6 +120,8 @@ pub(crate) struct Context<'a> {
     pub(crate) runtime: &'a Runtime,
     /// The number of clients, where it is known.
     pub(crate) n_clients: Option<usize>,
+    /// Where the clients are, if not here.
+    children: Option<&'a Children>,
     depth: usize,
     /// Set when nobody needs the value any more.
     given_up: Option<&'a AtomicBool>,
@@ -138,7 +141,12 @@ impl Frame {
 
 impl<'a> Context<'a> {
     pub(crate) const fn new(runtime: &'a Runtime, n_clients: Option<usize>) -> Self {
-        Self { runtime, n_clients, depth: 0, given_up: None }
+        Self { runtime, n_clients, children: None, depth: 0, given_up: None }
+    }
+
+    /// The same, with the clients' part of it done by these.
+    pub(crate) const fn on(self, children: Option<&'a Children>) -> Self {
+        Self { children, ..self }
     }
 
     /// The same, to evaluate no further once this is set.
@@ -226,6 +234,11 @@ impl<'a> Context<'a> {
     }
 
     fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
+        if let Some(children) = self.children
+            && let Some(value) = children.call(self, intrinsic, ty, &argument)?
+        {
+            return Ok(value);
+        }
         match intrinsic {
             Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
             Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),

@@ -17,7 +17,11 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
-        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Internal(_) => Code::Internal,
+        // Of a worker behind this one. To repeat is what helps there.
+        ExecError::WorkerUnavailable { .. } => Code::Unavailable,
+        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {
+            Code::Internal
+        }
         ExecError::Mismatch { .. }
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument

@@ -4,6 +4,8 @@
 mod hostile;
 mod operations;
 mod peer;
+mod proxy;
+mod remote;
 mod tls;
 
 use peer::{Peer, at_clients, computation, int, start, wire};

@@ -2,6 +2,8 @@
 
 use crate::peer::Server;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tff_exec::ExecError;
+use tff_exec::remote::{RemoteOptions, RemoteTls, RemoteWorkers};
 use tff_exec::service::{ServerOptions, Tls};
 use tff_proto::v0::GetExecutorRequest;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
@@ -80,4 +82,32 @@ async fn where_clients_need_a_certificate_only_those_with_the_right_one_are_serv
     assert_eq!(ask(server.port, Some(with(clients.sign("someone")))).await, Code::NotFound);
     assert_eq!(ask(server.port, Some(with(authority.sign("someone")))).await, Code::Unavailable);
     assert_eq!(ask(server.port, Some(trusting(&authority))).await, Code::Unavailable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_are_asked_with_the_same_keys() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    let server = serve(&authority, Some(&clients)).await;
+    let ask = move |ca: &Authority, identity: Option<(String, String)>| {
+        let mut options = RemoteOptions::default();
+        let identity = identity.map(|(certificate, key)| (certificate.into_bytes(), key.into_bytes()));
+        options.tls = Some(RemoteTls { ca: ca.pem.clone().into_bytes(), identity });
+        let workers = RemoteWorkers::new(&[format!("localhost:{}", server.port)], &options).unwrap();
+        workers.executors(1).map(|executors| executors.len())
+    };
+    let asked = tokio::task::spawn_blocking(move || {
+        assert_eq!(ask(&authority, Some(clients.sign("someone"))).unwrap(), 1);
+        for (ca, identity) in [(&authority, None), (&clients, Some(clients.sign("someone")))] {
+            assert!(matches!(ask(ca, identity), Err(ExecError::WorkerUnavailable { .. })));
+        }
+        let options = |ca: &[u8]| {
+            let mut options = RemoteOptions::default();
+            options.tls = Some(RemoteTls { ca: ca.to_vec(), identity: None });
+            options
+        };
+        // What is no certificate signs nobody's.
+        let workers = RemoteWorkers::new(&["localhost:1"], &options(b"nonsense"));
+        assert!(workers.and_then(|workers| workers.executors(1)).is_err());
+    });
+    asked.await.unwrap();
 }

@@ -1,7 +1,10 @@
 //! The computations that TFF's JAX frontend serialized, with the results that JAX computed.
 
+use crate::runtime;
 use crate::support::*;
-use tff_exec::{Clients, Value};
+use std::sync::Arc;
+use tff_exec::leaf::xla::Options;
+use tff_exec::{Clients, Value, Xla};
 use tff_ir::{Comp, Scalar};
 use tff_types::{DType, Type};
 
@@ -18,6 +21,20 @@ fn results_are_those_of_the_reference() {
             assert_close(name, &value, &recorded.result);
         }
     }
+}
+
+#[test]
+fn modules_are_compiled_once() {
+    let prepare = |leaf: &Xla, name: &str| {
+        // Another tree each time, of the same content.
+        let (comp, ty) = xla(&computation(name));
+        leaf.prepare(&comp, &ty).unwrap()
+    };
+    let leaf = Xla::new(Options { max_prepared: 1, ..runtime::options() });
+    let first = prepare(&leaf, "add_i32");
+    assert!(Arc::ptr_eq(&first, &prepare(&leaf, "add_i32")));
+    prepare(&leaf, "kw");
+    assert!(!Arc::ptr_eq(&first, &prepare(&leaf, "add_i32")), "the store holds one");
 }
 
 /// Numbers that are not all alike, and whose sums of products are exact.

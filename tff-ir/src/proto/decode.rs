@@ -157,11 +157,16 @@ impl Decoder {
                 return Ok(Comp::with_type(kind, stated.unwrap_or_else(untyped)));
             }
         };
-        let Some(stated) = stated else { return Ok(Comp::with_type(kind, derived)) };
+        // What an intrinsic or a graph requires of its type is left to the validator.
+        let node = match kind {
+            CompKind::Intrinsic(_) | CompKind::CompiledComputation(_) => Comp::with_type,
+            _ => Comp::checked,
+        };
+        let Some(stated) = stated else { return Ok(node(kind, derived)) };
         match check_equivalent(&stated, &derived) {
             // What was left out below may be stated here.
             Ok(()) if contains_untyped(&derived) => Ok(Comp::with_type(kind, stated)),
-            Ok(()) => Ok(Comp::with_type(kind, derived)),
+            Ok(()) => Ok(node(kind, derived)),
             Err(mismatch) => {
                 let comp = Comp::with_type(kind, stated);
                 self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), mismatch }))?;

@@ -25,7 +25,9 @@ pub(super) fn open() -> Result<&'static Client, ExecError> {
     let open = OPEN.get_or_init(|| {
         // XLA would also write the errors that it returns to stderr, some with its stack.
         xla::set_min_log_level(xla::TfLogLevel::Fatal);
-        xla::PjRtClient::cpu().map(Client).map_err(|error| failure(error).0)
+        let client = xla::PjRtClient::cpu().map_err(|error| failure(error).0)?;
+        tracing::debug!(platform = client.platform_name(), "opened the linked XLA");
+        Ok(Client(client))
     });
     open.as_ref().map_err(|reason| ExecError::Library { library: "the linked XLA", reason: reason.clone() })
 }

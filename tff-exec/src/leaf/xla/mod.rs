@@ -3,7 +3,7 @@
 //! A module is compiled once per computation. A call copies what the device does not hold yet into
 //! its memory, runs on the caller's thread, and returns tensors that remember where the device has
 //! them. Everything that a sender decides is checked here, before a runtime sees it; what compiles
-//! and runs is a [`runtime::Runtime`].
+//! and runs is a runtime, behind the trait in `runtime.rs`.
 
 mod binding;
 #[cfg(feature = "xla")]
@@ -75,7 +75,8 @@ pub struct Xla {
 
 impl Xla {
     /// A leaf that opens the library on first use. A library is opened once in a process, and stays
-    /// open.
+    /// open. Plugins log to stderr what they return as errors too, unless `TF_CPP_MIN_LOG_LEVEL`
+    /// is set, as [`TensorFlow::new`](crate::TensorFlow::new) does.
     #[must_use]
     pub const fn new(options: Options) -> Self {
         let prepared = Recent::new(options.max_prepared);
