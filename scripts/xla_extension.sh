@@ -18,7 +18,8 @@
 #
 # Beside XLA_EXTENSION_DIR, the command finds libclang (LIBCLANG_PATH, else from scripts/native.sh libclang), and through
 # LD_LIBRARY_PATH the libraries of the folder: so what was built runs by this script too, or with an rpath of its own.
-# With the assembled folder, TENSORFLOW_DIR is set to it as well: a process cannot hold two builds of TensorFlow.
+# Where the folder has a libtensorflow.so, as the assembled one has, TENSORFLOW_DIR is set to it as well: a process cannot
+# hold two builds of TensorFlow.
 #
 # exit code: that of the command; without one, or before it: 0 all is in place, 1 a download or a build failed, 2 usage,
 #            3 this machine cannot be provisioned (platform, C++ compiler, python3 or pip missing)
@@ -143,7 +144,7 @@ provision_extension() {
     return
   fi
   assemble
-  export XLA_EXTENSION_DIR=$extension TENSORFLOW_DIR=$extension/lib
+  export XLA_EXTENSION_DIR=$extension
 }
 
 check=''
@@ -163,6 +164,7 @@ if [ -n "$check" ]; then
 else
   check_compiler
   provision_extension
+  [ ! -e "$XLA_EXTENSION_DIR/lib/libtensorflow.so" ] || export TENSORFLOW_DIR=$XLA_EXTENSION_DIR/lib
   export LD_LIBRARY_PATH=$XLA_EXTENSION_DIR/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 fi
 # Not with the lock.
