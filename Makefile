@@ -2,6 +2,8 @@
 
 # Features that build without any native library; whoever adds one lists it here.
 FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary,tff-exec/service
+# The feature that links XLA. Its types are checked without what it links.
+LINKED := tff-cli/xla
 FUZZ_TARGETS := compile computation_decode computation_random computation_text type_decode type_text xla_binding
 FUZZ_SECONDS := 60
 
@@ -10,7 +12,7 @@ CXX_FOUND := $(shell command -v $${CXX:-c++})
 NEXTEST_FOUND := $(shell cargo nextest --version 2>/dev/null)
 DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
 
-.PHONY: demo test lint unit doc smoke deny bench fuzz native conformance
+.PHONY: demo test test-xla-extension lint unit doc smoke deny bench fuzz native conformance
 .NOTPARALLEL:
 
 # Trains and evaluates a model on handwritten digits that are spread over 20 clients; draws the metrics to target/digits.svg.
@@ -22,10 +24,14 @@ demo:
 # All checks.
 test: lint unit doc smoke deny
 
+# The suite of the XLA leaf on an XLA that is linked instead of a plugin. Needs a C++ compiler; fetches 385 MB the first time.
+test-xla-extension:
+	scripts/xla_extension.sh cargo test --locked --workspace --features $(FEATURES),$(LINKED) --test xla
+
 lint:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --locked --workspace --all-targets --features $(FEATURES) -- -D warnings
+	scripts/xla_extension.sh --check cargo clippy --locked --workspace --all-targets --features $(FEATURES),$(LINKED) -- -D warnings
 
 unit:
 	scripts/native.sh

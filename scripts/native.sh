@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Provisions the native libraries that computations run on, into .native/ at the root of the repository.
 #
-# usage: scripts/native.sh [tensorflow] [pjrt]        (both when none is named)
+# usage: scripts/native.sh [tensorflow] [pjrt] [libclang]        (the first two when none is named)
 #
 #   tensorflow   .native/tensorflow/libtensorflow.so, from the wheel tensorflow-cpu 2.14.1
 #   pjrt         .native/pjrt/pjrt_c_api_cpu_plugin.so, from the wheel lammps-jax-pjrt-cpu 0.11.2
+#   libclang     .native/libclang/libclang.so, from the wheel libclang 18.1.1: for builds with the cargo feature
+#                xla, see scripts/xla_extension.sh
 #
 # The wheels come through pip, from the index it is configured with, and are pinned by version and sha256.
 # What is there already is left alone; what was interrupted is taken up again.
@@ -12,6 +14,7 @@
 # A library of your own takes the place of a wheel, on any platform:
 #   TENSORFLOW_DIR    a folder that holds the shared libraries of a libtensorflow 2.x
 #   TFF_PJRT_PLUGIN   a PJRT plugin (a shared library that exports GetPjrtApi)
+#   LIBCLANG_PATH     a folder that holds libclang.so
 # Where one is set, the script leaves that library out.
 #
 # exit code: 0 all is in place, 1 a download or an unpacking failed, 2 usage,
@@ -47,6 +50,14 @@ describe() {
         lammps_jax_pjrt_cpu-0.11.2.dist-info/licenses/LICENSE
         lammps_jax_pjrt_cpu-0.11.2.dist-info/licenses/THIRD_PARTY_NOTICES)
       link='' target='' ;;
+    libclang)
+      requirement=libclang==18.1.1
+      sha256=c533091d8a3bbf7460a00cb6c1a71da93bffe148f172c7d03b1c31fbf8aa2a0b
+      platform=manylinux2010_x86_64
+      size="25 MB, 64 MB unpacked"
+      own=${LIBCLANG_PATH:-} own_name=LIBCLANG_PATH
+      members=(libclang-18.1.1.data/platlib/clang/native/libclang.so libclang-18.1.1.dist-info/LICENSE.TXT)
+      link='' target='' ;;
   esac
 }
 
@@ -64,14 +75,13 @@ check_machine() {
   # The wheels are built against glibc; getconf knows this variable nowhere else.
   [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] && getconf GNU_LIBC_VERSION >/dev/null 2>&1 || die 3 \
     "the pinned wheels are for Linux on x86-64 with glibc, this is $(uname -s) on $(uname -m)" \
-    "set TENSORFLOW_DIR to a folder with the shared libraries of any libtensorflow 2.x," \
-    "and TFF_PJRT_PLUGIN to a PJRT plugin (only computations with XLA need it); then nothing is provisioned"
+    "set $own_name to a library of your own; then nothing is fetched for it (see $0 --help)"
   command -v python3 >/dev/null || die 3 \
     "python3 is missing: install it with pip (on Debian: apt install python3-pip)," \
-    "or set $own_name to a library of your own (see scripts/native.sh --help)"
+    "or set $own_name to a library of your own (see $0 --help)"
   python3 -m pip --version >/dev/null 2>&1 || die 3 \
     "python3 is there, but not its pip: install it (on Debian: apt install python3-pip)," \
-    "or set $own_name to a library of your own (see scripts/native.sh --help)"
+    "or set $own_name to a library of your own (see $0 --help)"
 }
 
 # Fetches the described wheel into the folder $1. A wheel that is there already is checked and kept by pip.
@@ -92,21 +102,35 @@ download() {
   die 1 "pip could not download $requirement (its message is above); run the script again to go on"
 }
 
-# Unpacks the wheel in the folder $1 into the folder $2, flat.
+# Unpacks members of the wheel in the folder $1 into the folder $2: files flat, and a folder, PATH/, as it is.
 unpack() {
   mkdir -p "$2"
-  python3 - "$1" "$2" "${members[@]}" <<'PYTHON' || return
+  python3 - "$1" "$2" "${members[@]}" <<'PYTHON'
 import glob, os, shutil, sys, zipfile
 
 source, destination, *members = sys.argv[1:]
 with zipfile.ZipFile(glob.glob(os.path.join(source, "*.whl"))[0]) as wheel:
     for member in members:
-        path = os.path.join(destination, os.path.basename(member))
-        with wheel.open(member) as packed, open(path, "wb") as unpacked:
-            shutil.copyfileobj(packed, unpacked, 1 << 20)
+        is_folder = member.endswith("/")
+        start = len(os.path.dirname(member.rstrip("/"))) + 1
+        for name in [name for name in wheel.namelist() if name.startswith(member)] if is_folder else [member]:
+            if name.endswith("/"):
+                continue
+            path = os.path.join(destination, name[start:])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with wheel.open(name) as packed, open(path, "wb") as unpacked:
+                shutil.copyfileobj(packed, unpacked, 1 << 20)
 PYTHON
-  # The caller handles the failure, so `set -e` is off in here.
-  { [ -z "$link" ] || ln -s "$target" "$2/$link"; } && printf '%s\n' "$sha256" >"$2/.sha256"
+}
+
+# Runs that would do the same at a time (say, `make demo` and `make test`) take turns, by the file $1; the second then
+# finds the work done.
+take_turns() {
+  mkdir -p "${1%/*}"
+  if command -v flock >/dev/null; then
+    exec 9>"$1"
+    flock 9
+  fi
 }
 
 provision() {
@@ -121,32 +145,32 @@ provision() {
     return
   fi
   check_machine
-  mkdir -p "$partial"
-  # Two runs at a time (say, `make demo` and `make test`) take turns; the second then finds the work done.
-  if command -v flock >/dev/null; then
-    exec 9>"$partial.lock"
-    flock 9
-    if complete "$native/$library"; then
-      say "$library: $requirement is in place"
-      return
-    fi
+  take_turns "$partial.lock"
+  if complete "$native/$library"; then
+    say "$library: $requirement is in place"
+    return
   fi
   download "$partial/wheel"
   rm -rf "$partial/unpacked"
   say "unpacking $requirement"
   unpack "$partial/wheel" "$partial/unpacked" || die 1 "cannot unpack $requirement into $partial (is the disk full?)"
+  [ -z "$link" ] || ln -s "$target" "$partial/unpacked/$link"
+  printf '%s\n' "$sha256" >"$partial/unpacked/.sha256"
   rm -rf "${native:?}/$library"
   mv "$partial/unpacked" "$native/$library"
   rm -rf "$partial"
   say "$library: $requirement is in $native/$library"
 }
 
+# scripts/xla_extension.sh uses the functions above.
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
+
 libraries=()
 for argument in "$@"; do
   case $argument in
     -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
-    tensorflow | pjrt) libraries+=("$argument") ;;
-    *) die 2 "unknown library '$argument': expected tensorflow or pjrt (see scripts/native.sh --help)" ;;
+    tensorflow | pjrt | libclang) libraries+=("$argument") ;;
+    *) die 2 "unknown library '$argument': expected tensorflow, pjrt or libclang (see scripts/native.sh --help)" ;;
   esac
 done
 [ ${#libraries[@]} -gt 0 ] || libraries=(tensorflow pjrt)

@@ -8,7 +8,7 @@ use prost::Message;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
-use tff_benches::{PLUGIN, executor, repository_file};
+use tff_benches::{executor, plugin, repository_file};
 use tff_exec::leaf::{Prepared, xla};
 use tff_exec::{Program, Value, Xla};
 use tff_ir::{Array, Comp, CompiledComputation, Opaque, Scalar, TensorFlow, TensorFlowBinding};
@@ -24,7 +24,7 @@ fn computation(name: &str) -> Comp {
 }
 
 fn prepare(comp: &Comp) -> Arc<dyn Prepared> {
-    let leaf = Xla::new(xla::Options { plugins: vec![repository_file(PLUGIN)], ..Default::default() });
+    let leaf = Xla::new(xla::Options { library: plugin(), ..Default::default() });
     let compiled = match comp.as_compiled() {
         Some(CompiledComputation::Xla(compiled)) => Some(compiled),
         _ => None,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tff_exec::leaf::xla::Library;
 use tff_exec::{Executor, Options};
 use tff_ir::{Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding};
 use tff_proto::tensorflow as tf;
@@ -24,12 +25,15 @@ pub fn repository_file(name: &str) -> PathBuf {
 pub fn executor() -> Executor {
     let mut options = Options::default();
     options.library_dir = Some(repository_file(".native/tensorflow"));
-    options.pjrt_plugins = vec![repository_file(PLUGIN)];
+    options.xla = plugin();
     Executor::new(options)
 }
 
-/// The provisioned PJRT plugin, as a file of the repository.
-pub const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
+/// The provisioned PJRT plugin.
+#[must_use]
+pub fn plugin() -> Library {
+    Library::Plugin(vec![repository_file(".native/pjrt/pjrt_c_api_cpu_plugin.so")])
+}
 
 /// `float32[n]`.
 #[must_use]

@@ -33,7 +33,7 @@ pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: 
     options.threads = threads;
     options.workers = workers;
     options.library_dir = native::tensorflow_dir();
-    options.pjrt_plugins = native::pjrt_plugins();
+    options.xla = native::xla();
     options.compile = Some(Arc::new(move |comp: &Comp| {
         let compiled = compile_to_native(comp, &args.options()).map_err(|error| error.to_string())?;
         Ok(compiled.comp)

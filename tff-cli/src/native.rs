@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use tff_exec::leaf::xla::Library;
 
 /// Where `scripts/native.sh` puts TensorFlow, below the root of the repository.
 const TENSORFLOW: &str = ".native/tensorflow";
@@ -18,10 +19,15 @@ pub(crate) fn tensorflow_dir() -> Option<PathBuf> {
     provisioned(TENSORFLOW).into_iter().find(|folder| folder.is_dir())
 }
 
-/// Where the PJRT plugin may be, unless the environment names one: `.native/pjrt` in a folder above the executable or the
-/// current folder.
-pub(crate) fn pjrt_plugins() -> Vec<PathBuf> {
-    provisioned(PLUGIN)
+/// What computations in XLA run on: the PJRT plugin that the environment variable `TFF_PJRT_PLUGIN` names; without it,
+/// the XLA that the program is linked with if it is (feature `xla`), else the plugin `.native/pjrt` in a folder above
+/// the executable or the current folder.
+pub(crate) fn xla() -> Library {
+    #[cfg(feature = "xla")]
+    if env::var_os("TFF_PJRT_PLUGIN").is_none_or(|plugin| plugin.is_empty()) {
+        return Library::Linked;
+    }
+    Library::Plugin(provisioned(PLUGIN))
 }
 
 /// The places of what the script provisions: below each folder above the executable, then above the current folder.

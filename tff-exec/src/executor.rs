@@ -29,9 +29,8 @@ pub struct Options {
     /// Whether TensorFlow runs also the small graphs that need no library: they give the same, so
     /// that this is for tests of graphs.
     pub without_kernels: bool,
-    /// Where a PJRT plugin for computations in XLA may be, unless the environment variable
-    /// `TFF_PJRT_PLUGIN` names one: the first file that exists is opened.
-    pub pjrt_plugins: Vec<PathBuf>,
+    /// What compiles and runs computations in XLA.
+    pub xla: xla::Library,
     /// What compiles a computation that holds other intrinsics than those that are run as they
     /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
     /// are called.
@@ -46,7 +45,7 @@ impl fmt::Debug for Options {
             .field("threads", &self.threads)
             .field("library_dir", &self.library_dir)
             .field("without_kernels", &self.without_kernels)
-            .field("pjrt_plugins", &self.pjrt_plugins)
+            .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
             .field("workers", &self.workers)
             .finish()
@@ -131,7 +130,7 @@ impl Executor {
             kernels: !options.without_kernels,
             ..Default::default()
         });
-        let xla = Xla::new(xla::Options { plugins: options.pjrt_plugins, ..Default::default() });
+        let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
         let (compile, workers) = (options.compile, options.workers);
         Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, workers }))
     }

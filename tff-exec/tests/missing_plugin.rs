@@ -5,7 +5,7 @@
 use prost::Message;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tff_exec::leaf::xla::Options;
+use tff_exec::leaf::xla::{Library, Options};
 use tff_exec::{ExecError, Value, Xla};
 use tff_ir::{Comp, CompiledComputation, Scalar};
 
@@ -29,7 +29,7 @@ fn try_leaf() {
     let comp = Comp::from_proto(&comp).unwrap();
     let Some(CompiledComputation::Xla(xla)) = comp.as_compiled() else { panic!("no XLA") };
     let try_plugins = |plugins: Vec<PathBuf>| {
-        let leaf = Xla::new(Options { plugins, ..Options::default() });
+        let leaf = Xla::new(Options { library: Library::Plugin(plugins), ..Options::default() });
         let prepared = leaf.prepare(xla, comp.ty().as_function().unwrap())?;
         prepared.call(Some(&Value::structure([3, 4].map(|it| Value::scalar(Scalar::Int32(it))))))
     };

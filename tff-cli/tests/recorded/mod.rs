@@ -136,7 +136,7 @@ pub fn executor() -> Executor {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
     let mut options = tff_exec::Options::default();
     options.library_dir = Some(native.join("tensorflow"));
-    options.pjrt_plugins = vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")];
+    options.xla = tff_exec::leaf::xla::Library::Plugin(vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")]);
     options.without_kernels = true;
     Executor::new(options)
 }

@@ -272,10 +272,8 @@ fn damaged_modules_are_refused() {
         refuse(TYPE_URL, &good[..len]);
     }
     let empty = Module { computations: vec![], ..two() }.encode_to_vec();
-    insta::assert_snapshot!(
-        refuse(TYPE_URL, &empty),
-        @"module `test`: XLA refuses the computation: INVALID_ARGUMENT: Couldn't find parameter 0"
-    );
+    // In the words of the library.
+    assert!(refuse(TYPE_URL, &empty).starts_with("module `test`: XLA refuses the computation: "));
     assert!(prepare(comp(&two(), Some(tensors(&[0, 1])), tensors(&[0, 1])), &ty).is_ok());
 }
 

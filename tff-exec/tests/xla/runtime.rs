@@ -1,23 +1,30 @@
-//! The runtime that the suite runs on: the PJRT plugin in `.native`, or the environment's.
+//! The runtime that the suite runs on: with the feature `xla` the XLA that it is linked with, else the PJRT plugin in
+//! `.native`, or the environment's.
 
 use std::path::{Path, PathBuf};
-use tff_exec::leaf::xla::Options;
+use tff_exec::leaf::xla::{Library, Options};
 
 /// What makes a leaf on this runtime.
 pub(crate) fn options() -> Options {
-    Options { plugins: vec![plugin()], ..Options::default() }
+    Options { library: library(), ..Options::default() }
 }
 
 /// What makes an executor on this runtime, with TensorFlow too.
 pub(crate) fn executor_options() -> tff_exec::Options {
     let mut options = tff_exec::Options::default();
     options.library_dir = native("tensorflow");
-    options.pjrt_plugins = vec![plugin()];
+    options.xla = library();
     options
 }
 
-fn plugin() -> PathBuf {
-    native("pjrt").unwrap_or_default().join("pjrt_c_api_cpu_plugin.so")
+#[cfg(feature = "xla")]
+const fn library() -> Library {
+    Library::Linked
+}
+
+#[cfg(not(feature = "xla"))]
+fn library() -> Library {
+    Library::Plugin(vec![native("pjrt").unwrap_or_default().join("pjrt_c_api_cpu_plugin.so")])
 }
 
 /// A folder of `.native` in a folder above the crate.

@@ -173,8 +173,11 @@ fn arguments_stay_as_they_are() {
     let second = prepared.call(Some(&first)).unwrap();
     let third = prepared.call(Some(&second)).unwrap();
     let again = prepared.call(Some(&second)).unwrap();
-    let refused = aliasing(MUST_ALIAS).call(Some(&second)).unwrap_err().to_string();
-    assert!(refused.starts_with("module `test`: XLA failed: "), "{refused}");
+    // What must be overwritten is refused, or is not overwritten either.
+    match aliasing(MUST_ALIAS).call(Some(&second)) {
+        Ok(value) => assert_eq!(arrays(&value), arrays(&again)),
+        Err(error) => assert!(error.to_string().starts_with("module `test`: XLA failed: "), "{error}"),
+    }
     for (value, expected) in [(first, 1.0), (second, 2.0), (third, 4.0), (again, 4.0)] {
         assert_eq!(arrays(&value), arrays(&floats(&[1000], &[expected; 1000])));
     }

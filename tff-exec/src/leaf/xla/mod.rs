@@ -6,6 +6,8 @@
 //! and runs is a runtime, behind the trait in `runtime.rs`.
 
 mod binding;
+#[cfg(feature = "xla")]
+mod extension;
 mod pjrt;
 mod prepared;
 mod runtime;
@@ -30,19 +32,37 @@ fn run_error(reason: impl Into<String>) -> ExecError {
     ExecError::Run { leaf: LEAF, reason: reason.into() }
 }
 
-/// Where the runtime is, and what the leaf keeps.
+/// The library that compiles and runs modules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Library {
+    /// A PJRT plugin, a shared library that exports `GetPjrtApi`: the first of these files that
+    /// exists is opened. The environment's `TFF_PJRT_PLUGIN` comes before them.
+    Plugin(Vec<PathBuf>),
+    /// The XLA that the program is linked with, on the CPU.
+    #[cfg(feature = "xla")]
+    Linked,
+}
+
+impl Default for Library {
+    /// The plugin that the environment names.
+    fn default() -> Self {
+        Self::Plugin(Vec::new())
+    }
+}
+
+/// What a leaf runs on, and what it keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where a PJRT plugin may be, a shared library that exports `GetPjrtApi`: the first file that
-    /// exists is opened. The environment's `TFF_PJRT_PLUGIN` comes before them.
-    pub plugins: Vec<PathBuf>,
+    /// What compiles and runs modules.
+    pub library: Library,
     /// How many prepared computations are kept; the one unused for longest makes room.
     pub max_prepared: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { plugins: Vec::new(), max_prepared: 512 }
+        Self { library: Library::default(), max_prepared: 512 }
     }
 }
 
@@ -54,7 +74,7 @@ pub struct Xla {
 }
 
 impl Xla {
-    /// A leaf that opens the plugin on first use. A plugin is opened once in a process, and stays
+    /// A leaf that opens the library on first use. A library is opened once in a process, and stays
     /// open. Plugins log to stderr what they return as errors too, unless `TF_CPP_MIN_LOG_LEVEL`
     /// is set, as [`TensorFlow::new`](crate::TensorFlow::new) does.
     #[must_use]
@@ -69,15 +89,19 @@ impl Xla {
         &self.options
     }
 
-    /// Opens the plugin now instead of when it is first needed.
+    /// Opens the library now instead of when it is first needed.
     ///
     /// # Errors
     /// [`ExecError::Library`].
     pub fn open(&self) -> Result<(), ExecError> {
-        pjrt::open(&self.options.plugins).map(drop)
+        match &self.options.library {
+            Library::Plugin(files) => pjrt::open(files).map(drop),
+            #[cfg(feature = "xla")]
+            Library::Linked => extension::open().map(drop),
+        }
     }
 
-    /// Checks what can be checked of a computation without a plugin.
+    /// Checks what can be checked of a computation without a library.
     ///
     /// # Errors
     /// [`ExecError::Prepare`], with the place, where the module is damaged, or module, bindings and
@@ -89,8 +113,8 @@ impl Xla {
     /// Checks and compiles a computation of this type, or finds it among those that were.
     ///
     /// # Errors
-    /// Those of [`Self::check`]; [`ExecError::Library`] without a plugin; [`ExecError::Prepare`]
-    /// where the plugin refuses the module.
+    /// Those of [`Self::check`]; [`ExecError::Library`] without the library; [`ExecError::Prepare`]
+    /// where the library refuses the module.
     pub fn prepare(&self, comp: &Arc<tff_ir::Xla>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
@@ -98,7 +122,11 @@ impl Xla {
             |key, other| key == other,
             || {
                 let checked = Checked::new(comp, ty)?;
-                Ok(Arc::new(Callable::new(comp, checked, pjrt::open(&self.options.plugins)?)?))
+                Ok(match &self.options.library {
+                    Library::Plugin(files) => Arc::new(Callable::new(comp, checked, pjrt::open(files)?)?),
+                    #[cfg(feature = "xla")]
+                    Library::Linked => Arc::new(Callable::new(comp, checked, extension::open()?)?),
+                })
             },
         )
     }
