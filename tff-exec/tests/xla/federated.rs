@@ -151,7 +151,7 @@ fn errors_say_which_client() {
     };
     insta::assert_snapshot!(
         map(broken).unwrap_err(),
-        @"federated_map: client 0: XLA refuses the computation: xla.HloModuleProto is cut off at byte 100, inside a field: failed to decode Protobuf message: buffer underflow"
+        @"federated_map: client 0: XLA refuses the computation: xla.HloModuleProto is cut off at byte 100, inside a field: failed to decode Protobuf message: HloModuleProto.computations: buffer underflow"
     );
     let Value::Clients(members) = map(xla_add()).unwrap() else { panic!("no clients") };
     assert_eq!(arrays(members.get(0).unwrap()), arrays(&int(3)));
