@@ -26,6 +26,9 @@ pub struct Options {
     /// The directory that holds `libtensorflow.so`, unless the environment variable
     /// `TENSORFLOW_DIR` names one.
     pub library_dir: Option<PathBuf>,
+    /// Whether TensorFlow runs also the small graphs that need no library: they give the same, so
+    /// that this is for tests of graphs.
+    pub without_kernels: bool,
     /// What compiles and runs computations in XLA.
     pub xla: xla::Library,
     /// What compiles a computation that holds other intrinsics than those that are run as they
@@ -41,6 +44,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("threads", &self.threads)
             .field("library_dir", &self.library_dir)
+            .field("without_kernels", &self.without_kernels)
             .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
             .field("workers", &self.workers)
@@ -121,8 +125,11 @@ impl Executor {
     pub fn new(options: Options) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
-        let tensorflow =
-            TensorFlow::new(tensorflow::Options { library_dir: options.library_dir, ..Default::default() });
+        let tensorflow = TensorFlow::new(tensorflow::Options {
+            library_dir: options.library_dir,
+            kernels: !options.without_kernels,
+            ..Default::default()
+        });
         let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
         let (compile, workers) = (options.compile, options.workers);
         Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, workers }))

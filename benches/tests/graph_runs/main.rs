@@ -15,7 +15,7 @@ use tff_types::{DType, FunctionType, TensorType, Type, TypeKind};
 
 static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| {
     let library_dir = Some(tff_benches::repository_file(".native/tensorflow"));
-    TensorFlow::new(Options { library_dir, ..Options::default() })
+    TensorFlow::new(Options { library_dir, kernels: false, ..Options::default() })
 });
 
 /// The graph that a computation is, with its type.

@@ -131,10 +131,11 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// An executor in this process, which runs what is compiled.
+/// An executor in this process, which runs what is compiled, every graph in TensorFlow.
 pub fn executor() -> Executor {
     let mut options = tff_exec::Options::default();
     options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
+    options.without_kernels = true;
     Executor::new(options)
 }
 
