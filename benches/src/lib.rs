@@ -10,6 +10,10 @@ use tff_ir::{Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBin
 use tff_proto::tensorflow as tf;
 use tff_types::{DType, Shape, Type};
 
+/// That of the commands.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What can go wrong while a benchmark is set up.
 pub type Error = Box<dyn std::error::Error>;
 

@@ -24,9 +24,8 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// Notes what a computation tells of who wrote it, unless that is known. The frontend of 0.80
-    /// gives each graph a layout map, that of later versions none; both give it a session token,
-    /// unlike compilers, whose graphs tell nothing.
+    /// Notes what a computation tells of who wrote it, unless that is known: each graph that 0.80
+    /// sends has a layout map, and none of later versions.
     pub(crate) fn hear(&mut self, comp: &pb::Computation) {
         if self.tensor_protos || self.arrays {
             return;
@@ -35,8 +34,11 @@ impl Dialect {
         while let Some(comp) = left.pop() {
             use pb::computation::Computation as C;
             match comp.computation.as_ref() {
-                Some(C::Tensorflow(graph)) if graph.layout_map.is_some() => return self.tensor_protos = true,
-                Some(C::Tensorflow(graph)) if !graph.session_token_tensor_name.is_empty() => return self.arrays = true,
+                Some(C::Tensorflow(graph)) => {
+                    self.tensor_protos = graph.layout_map.is_some();
+                    self.arrays = !self.tensor_protos;
+                    return;
+                }
                 Some(C::Call(call)) => {
                     left.extend(call.function.as_deref().into_iter().chain(call.argument.as_deref()))
                 }

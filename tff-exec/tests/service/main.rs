@@ -120,10 +120,9 @@ async fn clients_of_several_versions_share_a_session() {
     assert_eq!((tensor.dtype, tensor.tensor_content), (seven.dtype, seven.tensor_content));
 }
 
-/// A graph as frontends send it; what it computes does not matter.
+/// A graph, of which it does not matter what it computes.
 fn graph(layout_map: Option<pb::tensor_flow::LayoutMap>) -> pb::Value {
-    let token = "session_token_tensor:0".to_owned();
-    let graph = pb::TensorFlow { session_token_tensor_name: token, layout_map, ..Default::default() };
+    let graph = pb::TensorFlow { layout_map, ..Default::default() };
     let ty = "( -> int32)".parse::<Type>().unwrap().to_proto().unwrap();
     let computation = Some(pb::computation::Computation::Tensorflow(graph));
     wire(V::Computation(pb::Computation { r#type: Some(ty), computation }))
