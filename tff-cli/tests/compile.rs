@@ -292,15 +292,23 @@ fn literals_keep_their_dtypes_and_values_in_graphs() {
 }
 
 #[test]
-fn a_mean_over_no_clients_is_nan_with_a_warning() {
+fn a_mean_over_no_weight_is_nan_with_a_warning() {
     let folder = Folder::new();
     folder.write("mean.tff", b"(v:{float32}@CLIENTS -> %federated_mean(v))");
-    let run = |arg| folder.both(&["run", "mean.tff", "--json", "--arg", arg]);
-    let (printed, logged) = run("[]");
-    assert_eq!(printed.trim_end(), "\"nan\"");
-    assert!(logged.contains("mean.tff: a mean over no clients is nan, as their weights add up to 0"), "{logged}");
-    let (printed, logged) = run("[1, 2]");
-    assert_eq!((printed.trim_end(), logged.as_str()), ("1.5", ""));
+    folder.write("weighted.tff", b"(x:<{float32}@CLIENTS,{float32}@CLIENTS> -> %federated_weighted_mean(x))");
+    let cases = [
+        ("mean.tff", "[]", "\"nan\""),
+        ("mean.tff", "[1, 2]", "1.5"),
+        ("weighted.tff", "[[], []]", "\"nan\""),
+        ("weighted.tff", "[[1, 2], [0, 0]]", "\"nan\""),
+        ("weighted.tff", "[[1, 2], [0, 1]]", "2.0"),
+    ];
+    for (file, arg, expected) in cases {
+        let (printed, logged) = folder.both(&["run", file, "--json", "--arg", arg]);
+        assert_eq!(printed.trim_end(), expected);
+        let warning = format!("{file}: the result has nan, as a mean does over no clients or weights that add up to 0");
+        assert_eq!(logged.contains(&warning), expected == "\"nan\"", "{logged}");
+    }
 }
 
 #[test]

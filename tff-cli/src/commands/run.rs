@@ -14,7 +14,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::Comp;
+use tff_ir::{Comp, Scalar};
 use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
@@ -91,9 +91,6 @@ impl Args {
         };
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
-        if n_clients == Some(0) && contains_mean(&comp) {
-            tracing::warn!("{name}: a mean over no clients is nan, as their weights add up to 0");
-        }
         if let Some(path) = &self.output {
             output::check_folder(path)?;
         }
@@ -102,7 +99,11 @@ impl Args {
             None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(Into::into),
             Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
         };
-        self.show(&executor, comp.ty(), &result.with_context(|| name)?, n_clients)
+        let result = result.with_context(|| name.clone())?;
+        if contains_mean(&comp) && contains_nan(&result) {
+            tracing::warn!("{name}: the result has nan, as a mean does over no clients or weights that add up to 0");
+        }
+        self.show(&executor, comp.ty(), &result, n_clients)
     }
 
     fn run_sub_rounds(
@@ -190,4 +191,23 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
 fn contains_mean(comp: &Comp) -> bool {
     let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
     comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
+}
+
+/// Whether any number of a value is none.
+fn contains_nan(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| match scalar {
+            Scalar::Float16(number) => number.is_nan(),
+            Scalar::BFloat16(number) => number.is_nan(),
+            Scalar::Float32(number) => number.is_nan(),
+            Scalar::Float64(number) => number.is_nan(),
+            Scalar::Complex64(re, im) => re.is_nan() || im.is_nan(),
+            Scalar::Complex128(re, im) => re.is_nan() || im.is_nan(),
+            _ => false,
+        }),
+        Value::Struct(elements) => elements.iter().any(contains_nan),
+        Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
+        Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),
+        Value::Clients(Clients::Held(_)) | Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
+    }
 }
