@@ -5,7 +5,8 @@ use prost::Message;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tff_compiler::extract::{
-    force_align_and_split_by_intrinsics, normalize_call_dominant_lambda, replace_selections, strip_placement,
+    AllowedPaths, DivisiveSplit, divisive_force_align_and_split_by_intrinsics, force_align_and_split_by_intrinsics,
+    normalize_call_dominant_lambda, replace_selections, strip_placement,
 };
 use tff_compiler::forms::{BroadcastForm, MergeableCompForm};
 use tff_compiler::graph::{BinaryOp, Fill, generic};
@@ -13,6 +14,7 @@ use tff_compiler::pass::{Pass, run_pass};
 use tff_compiler::{CompileError, Options, compile_to_native, passes};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Comp, CompiledComputation, Opaque, Scalar, TensorFlow, Xla, XlaBinding};
+use tff_proto::tensorflow as tf;
 use tff_types::Type;
 
 fn xla() -> Comp {
@@ -134,6 +136,90 @@ fn ids_and_bodies_are_shared() {
     // Zero, the sum and what is mapped; both sums are one.
     assert_eq!(distinct.len(), 3, "{compiled}");
     assert_eq!(compiled.to_string().matches("federated_aggregate").count(), 1, "{compiled}");
+}
+
+/// The graphs of a computation, in order.
+fn graphs(comp: &Comp) -> Vec<Arc<TensorFlow>> {
+    let graph = |part: &Comp| match part.as_compiled() {
+        Some(CompiledComputation::TensorFlow(graph)) => Some(graph.clone()),
+        _ => None,
+    };
+    comp.preorder().filter_map(graph).collect()
+}
+
+#[test]
+fn equal_bodies_become_one_in_memory() {
+    let before = comp("<comp#one(),comp#uno(),comp#random(comp#one())>");
+    let addresses = |comp: &Comp| graphs(comp).iter().map(|graph| Arc::as_ptr(graph).addr()).collect::<BTreeSet<_>>();
+    assert_eq!((graphs(&before).len(), addresses(&before).len()), (4, 3));
+    let after = run_pass(&passes::ShareEqualBodies, &before).unwrap();
+    assert!(after.changed && after.comp == before);
+    assert_eq!(addresses(&after.comp).len(), 2);
+    assert!(!run_pass(&passes::ShareEqualBodies, &after.comp).unwrap().changed);
+}
+
+#[test]
+fn ids_are_of_the_content() {
+    let before = comp("<comp#one(),comp#uno(),comp#add(<comp#one(),comp#one()>),comp#random(lit int32 1)>");
+    assert!(graphs(&before).iter().all(|graph| graph.cache_key == 0));
+    let after = run_pass(&passes::AddCacheIds, &before).unwrap();
+    let ids: Vec<String> = graphs(&after.comp).iter().map(|graph| format!("{:016x}", graph.cache_key)).collect();
+    insta::assert_snapshot!(ids.join("\n"), @r"
+    a12d208210194f11
+    a12d208210194f11
+    bcfc38cc2989ab66
+    a12d208210194f11
+    a12d208210194f11
+    75a5a482dc53c25a
+    ");
+    assert!(after.changed && !run_pass(&passes::AddCacheIds, &after.comp).unwrap().changed);
+}
+
+#[test]
+fn calls_of_functions_are_not_rewritten_at_run_time() {
+    // `(int32 -> int32)` by a call of a function; the graph is one for messages only.
+    let calling = with_graph(&comp("comp#random"), |graph| {
+        let node = |name: &str, op: &str, input: &[&str]| tf::NodeDef {
+            name: name.to_owned(),
+            op: op.to_owned(),
+            input: input.iter().map(|&name| name.to_owned()).collect(),
+            ..Default::default()
+        };
+        let node = vec![node("x", "Placeholder", &[]), node("y", "PartitionedCall", &["x"])];
+        graph.graph.value = tf::GraphDef { node, ..Default::default() }.encode_to_vec().into();
+    });
+    let after = run_pass(&passes::DisableCallRewriting, &calling).unwrap();
+    let graph = tf::GraphDef::decode(&*graphs(&after.comp)[0].graph.value).unwrap();
+    assert!(graph.node[0].attr.is_empty());
+    let Some(tf::attr_value::Value::S(config)) = &graph.node[1].attr["config_proto"].value else { panic!("{graph:?}") };
+    let config = tf::ConfigProto::decode(&**config).unwrap();
+    assert!(config.graph_options.unwrap().rewrite_options.unwrap().disable_meta_optimizer);
+    assert!(!run_pass(&passes::DisableCallRewriting, &after.comp).unwrap().changed);
+    assert!(!run_pass(&passes::DisableCallRewriting, &comp("(x:<int32,int32> -> comp#add(x))")).unwrap().changed);
+}
+
+#[test]
+fn a_function_is_split_into_three() {
+    let split = |text: &str, before: &[Vec<usize>]| {
+        let is_sum = |uri: &str| uri == "federated_sum";
+        let paths = AllowedPaths { before, intrinsic: &[], after: &[vec![0]] };
+        match divisive_force_align_and_split_by_intrinsics(&comp(text), &is_sum, paths) {
+            Ok(DivisiveSplit { before, intrinsic, after }) => {
+                [before, intrinsic, after].map(|part| format!("{}\n{}", shown(&part), part.ty())).join("\n")
+            }
+            Err(error) => error.to_string(),
+        }
+    };
+    let text = "(x:<int32@SERVER,{int32}@CLIENTS> -> <%federated_sum(%federated_map(<comp#random,x[1]>)),x[0],%federated_sum(x[1])>)";
+    insta::assert_snapshot!(split(text, &[vec![1]]), @r"
+    (_var_1_1 -> (let _var1=federated_map(<comp#random,_var_1_1[0]>) in <intrinsic_args_from_before_comp=<_var1,_var_1_1[0]>,intermediate_state=<>>))
+    (<{int32}@CLIENTS> -> <intrinsic_args_from_before_comp=<{int32}@CLIENTS,{int32}@CLIENTS>,intermediate_state=<>>)
+    (_var_1_1 -> (let _var2=federated_sum(_var_1_1[0][0]),_var3=federated_sum(_var_1_1[0][1]) in <_var2,_var3>))
+    (<intrinsic_args_from_before_comp=<{int32}@CLIENTS,{int32}@CLIENTS>> -> <int32@SERVER,int32@SERVER>)
+    (_var_1_2 -> (let  in <_var_1_2[1][0],_var_1_2[0],_var_1_2[1][1]>))
+    (<int32@SERVER,intrinsic_results=<int32@SERVER,int32@SERVER>,intermediate_state=<>> -> <int32@SERVER,int32@SERVER,int32@SERVER>)
+    ");
+    insta::assert_snapshot!(split(text, &[vec![0]]), @"divisive_force_align_and_split_by_intrinsics at .: it contains the unbound reference `x`: it needs what is not available to it");
 }
 
 #[test]
