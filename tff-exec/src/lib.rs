@@ -1,6 +1,7 @@
 //! Executes federated computations.
 
 mod cardinality;
+mod code;
 mod composing;
 mod conform;
 mod error;

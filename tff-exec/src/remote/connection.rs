@@ -1,7 +1,7 @@
 //! The connection to one worker: calls with deadlines, and what their failures mean.
 
 use super::RemoteOptions;
-use crate::ExecError;
+use crate::{ExecError, code};
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -138,7 +138,8 @@ impl Connection {
             return self.unavailable(format!("{}: {}", rpc.name, with_causes(status)));
         }
         let message = if status.message().is_empty() { rpc.name } else { status.message() };
-        ExecError::Worker { worker: self.name.clone(), status: code_name(status.code()), message: first_line(message) }
+        let (worker, code) = (self.name.clone(), code::name(status.code().into()));
+        ExecError::Worker { worker, status: code, message: first_line(message) }
     }
 }
 
@@ -163,27 +164,4 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().chars().take(2_000).collect()
-}
-
-/// How the protocol calls a status.
-const fn code_name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
 }

@@ -1,6 +1,7 @@
 //! What is known of every call, whatever it does: an id for the logs, its outcome, and how many
 //! are under way.
 
+use crate::code;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -129,34 +130,11 @@ impl Drop for Call {
             tracing::info!(elapsed = ?self.start.elapsed(), "the client hung up");
         }
         // A client that hung up is to gRPC one that cancelled.
-        let code = self.code.unwrap_or(Code::Cancelled);
+        let ended = self.code.unwrap_or(Code::Cancelled);
         metrics::gauge!("tff_calls_under_way", "rpc" => self.rpc).decrement(1.0);
-        metrics::histogram!("tff_call_seconds", "rpc" => self.rpc, "code" => name_of(code))
+        metrics::histogram!("tff_call_seconds", "rpc" => self.rpc, "code" => code::name(ended.into()))
             .record(self.start.elapsed());
         self.calls.under_way.send_modify(|calls| *calls -= 1);
-    }
-}
-
-/// The name of a code as gRPC's documents write it.
-const fn name_of(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
     }
 }
 

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "calls into a plugin, and views of memory that it owns")]
 
 use super::abi::{self, Function, Pointer};
+use crate::code;
 use bytes::Bytes;
 use libloading::Library;
 use std::ffi::c_int;
@@ -486,38 +487,16 @@ impl Table {
         // SAFETY: the caller's.
         let Some(error) = (unsafe { function(arguments) }) else { return Ok(()) };
         let mut message = abi::ErrorMessage { error: Some(error), ..Default::default() };
-        let mut code = abi::ErrorCode { error: Some(error), ..Default::default() };
+        let mut got = abi::ErrorCode { error: Some(error), code: code::UNKNOWN, ..Default::default() };
         // SAFETY: the error was just given to us; its message lives until it is freed, and is copied.
         unsafe {
             (self.error_message)(&raw mut message);
             // Reading the code gives no error that would be worth more than the one at hand.
-            let _ = (self.error_get_code)(&raw mut code);
+            let _ = (self.error_get_code)(&raw mut got);
             let text = text(message.message, message.len);
             (self.error_destroy)(&mut abi::OfError { error: Some(error), ..Default::default() });
-            Err(format!("{}: {text}", code_name(code.code)))
+            Err(format!("{}: {text}", code::name(got.code)))
         }
-    }
-}
-
-/// The name of an error's code.
-const fn code_name(code: c_int) -> &'static str {
-    match code {
-        1 => "CANCELLED",
-        3 => "INVALID_ARGUMENT",
-        4 => "DEADLINE_EXCEEDED",
-        5 => "NOT_FOUND",
-        6 => "ALREADY_EXISTS",
-        7 => "PERMISSION_DENIED",
-        8 => "RESOURCE_EXHAUSTED",
-        9 => "FAILED_PRECONDITION",
-        10 => "ABORTED",
-        11 => "OUT_OF_RANGE",
-        12 => "UNIMPLEMENTED",
-        13 => "INTERNAL",
-        14 => "UNAVAILABLE",
-        15 => "DATA_LOSS",
-        16 => "UNAUTHENTICATED",
-        _ => "UNKNOWN",
     }
 }
 
