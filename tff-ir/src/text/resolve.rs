@@ -74,8 +74,8 @@ pub(super) struct Resolver<'a> {
     /// The types of the names in scope.
     scope: Scope<Type>,
     spans: HashMap<usize, Span>,
-    /// The computations that labels stand for, each with its number of nodes.
-    compiled: HashMap<Arc<str>, (Comp, usize)>,
+    /// The computations that labels stand for.
+    compiled: HashMap<Arc<str>, Comp>,
     /// How many nodes labels stand for so far, each as often as it is used.
     expanded: usize,
 }
@@ -265,17 +265,16 @@ impl<'a> Resolver<'a> {
     }
 
     fn compiled(&mut self, written: &Written, label: &Arc<str>) -> Result<Comp, TextError> {
-        let (comp, nodes) = match self.compiled.get(label) {
+        let comp = match self.compiled.get(label) {
             // A node of its own, since its place is its own.
-            Some((comp, nodes)) => (Comp::with_type(comp.kind().clone(), comp.ty().clone()), *nodes),
+            Some(comp) => Comp::with_type(comp.kind().clone(), comp.ty().clone()),
             None => {
                 let comp = self.decoded(written, label)?;
-                let nodes = comp.preorder().count();
-                self.compiled.insert(label.clone(), (comp.clone(), nodes));
-                (comp, nodes)
+                self.compiled.insert(label.clone(), comp.clone());
+                comp
             }
         };
-        self.expanded = self.expanded.saturating_add(nodes);
+        self.expanded = self.expanded.saturating_add(comp.size() as usize);
         if self.expanded > MAX_EXPANDED {
             return Err(self.error(written.span, TextProblem::TooMuchExpanded));
         }
