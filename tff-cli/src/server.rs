@@ -117,13 +117,6 @@ async fn run_here(args: &ServerArgs, executor: Executor) -> Result<()> {
     if let Some(address) = args.metrics_addr {
         crate::metrics::export(address)?;
     }
-    // The library takes most of a second to open: meanwhile clients can connect.
-    let warm = executor.clone();
-    std::thread::spawn(move || {
-        if let Err(error) = warm.tensorflow().open() {
-            tracing::warn!("{error}");
-        }
-    });
     let (drain, drained) = tokio::sync::oneshot::channel::<()>();
     let serving = serve(executor, &options, listeners, async {
         // A dropped sender shuts down as well as a message does.
