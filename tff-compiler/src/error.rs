@@ -119,6 +119,18 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// A type that does not suit.
+    pub(crate) fn expected(expected: &'static str, found: &Type) -> Self {
+        Self::Expected { expected, found: found.to_string() }
+    }
+
+    /// A name that nothing binds.
+    pub(crate) fn unbound(name: &str) -> Self {
+        Self::Unbound { name: name.to_owned() }
+    }
+}
+
 /// A [`Problem`] and the address of the node it is about, if it is about one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError {
@@ -132,6 +144,16 @@ impl PassError {
     /// A problem with one node.
     pub fn at(node: &tff_ir::Comp, problem: impl Into<Problem>) -> Self {
         Self { problem: problem.into(), node: Some(node.address()) }
+    }
+
+    /// The same problem, with this node where it is about none yet.
+    pub(crate) fn or_at(self, node: &tff_ir::Comp) -> Self {
+        Self { node: self.node.or(Some(node.address())), ..self }
+    }
+
+    /// The problem alone: for nodes that are not in the computation that the user sees.
+    pub(crate) fn without_place(self) -> Self {
+        Self { node: None, ..self }
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod bodies;
 mod create;
+mod elementwise;
 mod error;
 pub mod extract;
 pub mod forms;
@@ -31,6 +32,9 @@ pub mod pass;
 pub mod passes;
 mod pipelines;
 mod reductions;
+mod rename;
+mod substitution;
 
+pub use elementwise::{BinaryOp, Fill};
 pub use error::{CompileError, PassError, Problem};
 pub use pipelines::{Compiled, Options, call_dominant, compile_to_native};

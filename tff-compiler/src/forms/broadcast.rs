@@ -42,7 +42,7 @@ impl BroadcastForm {
         }
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
         let parts = Self::split(comp.ty(), &normalized);
-        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let parts = parts.map_err(|error| form.fail(error.without_place()))?;
         Ok(Self {
             ty: parts.ty,
             compute_server_context: with_cache_ids(parts.compute_server_context, options)?,
@@ -92,12 +92,12 @@ impl BroadcastForm {
     /// [`CompileError`] where the parts do not fit together.
     pub fn to_comp(&self) -> Result<Comp, CompileError> {
         let form = Form { name: NAME, comp: &self.compute_server_context };
-        self.assemble().map_err(|error| form.fail(PassError { node: None, ..error }))
+        self.assemble().map_err(|error| form.fail(error.without_place()))
     }
 
     fn assemble(&self) -> Result<Comp, PassError> {
         let ty = self.ty.as_function().and_then(|ty| Some((ty.parameter.clone()?, ty.result.clone())));
-        let (parameter, result) = ty.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+        let (parameter, result) = ty.ok_or_else(|| Problem::expected("a function", &self.ty))?;
         let argument = Comp::reference("arg", parameter.clone())?;
         let mut locals = Locals::default();
         let state = zipped(Comp::selection(argument.clone(), 0)?)?;
@@ -122,7 +122,7 @@ fn check_type(ty: &Type) -> Result<(), Problem> {
         {
             Ok(())
         }
-        _ => Err(crate::create::expected(
+        _ => Err(Problem::expected(
             "a computation that takes two arguments, at the server and at clients, and returns a result at clients",
             ty,
         )),

@@ -8,11 +8,11 @@ use crate::create::{create_broadcast, create_map_or_apply, create_value, create_
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{
     AllowedPaths, DivisiveSplit, Normalized, Shape, called_uri, divisive_force_align_and_split_by_intrinsics,
-    path_from_name,
 };
 use crate::pass::run_pass;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::Options;
+use crate::substitution::path_from_name;
 use tff_ir::{Comp, UniqueNames};
 use tff_types::{Placement, Type};
 
@@ -48,7 +48,7 @@ impl DistributeAggregateForm {
         form.check_pairs()?;
         let normalized = form.normalized(false, options)?;
         form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
-        let injected = inject_broadcast(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let injected = inject_broadcast(&normalized).map_err(|error| form.fail(error.without_place()))?;
 
         let paths = AllowedPaths { before: &[vec![0]], intrinsic: &[], after: &[vec![1]] };
         let broadcast = divisive_force_align_and_split_by_intrinsics(&injected, &is_broadcast, paths)?;
@@ -58,7 +58,7 @@ impl DistributeAggregateForm {
         let paths = AllowedPaths { before: &[vec![0], vec![1]], intrinsic: &[vec![2]], after: &[vec![2]] };
         let aggregation = divisive_force_align_and_split_by_intrinsics(&rest, &is_aggregation, paths)?;
         let parts = Self::assemble_parts(comp.ty(), &broadcast, &aggregation);
-        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let parts = parts.map_err(|error| form.fail(error.without_place()))?;
         Self::new(parts).map_err(|error| form.fail(error))
     }
 
@@ -66,7 +66,7 @@ impl DistributeAggregateForm {
         // Parameters of one element become the element.
         let only = |comp: &Comp| -> Result<Comp, PassError> {
             let parameter = super::parts::parameter(("a part", comp))?;
-            let [element] = elements(&parameter).ok_or_else(|| crate::create::expected("one element", &parameter))?;
+            let [element] = elements(&parameter).ok_or_else(|| Problem::expected("one element", &parameter))?;
             let name = UniqueNames::new(comp).next_name();
             let argument = Comp::tuple([Comp::reference(name.clone(), element.clone())?])?;
             let argument = named_like(&parameter, argument)?;
@@ -112,7 +112,7 @@ impl DistributeAggregateForm {
         let function = parts.ty.as_function();
         let signature = function.and_then(|ty| Some((elements(ty.parameter.as_ref()?)?, elements(&ty.result)?)));
         let Some(([old_state, old_data], [new_state, returned])) = signature else {
-            return Err(crate::create::expected("a function from two to two values", &parts.ty));
+            return Err(Problem::expected("a function from two to two values", &parts.ty));
         };
         check_flow("the state for server_prepare", &super::parts::parameter(prepare)?, &old_state)?;
         check_flow("what server_prepare returns to broadcast", &super::parts::parameter(broadcast)?, &to_broadcast)?;
@@ -146,7 +146,7 @@ impl DistributeAggregateForm {
     pub fn to_comp(&self) -> Result<Comp, CompileError> {
         let assemble = || -> Result<Comp, PassError> {
             let parameter = self.ty.as_function().and_then(|ty| ty.parameter.clone());
-            let parameter = parameter.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+            let parameter = parameter.ok_or_else(|| Problem::expected("a function", &self.ty))?;
             let argument = Comp::reference("arg", parameter.clone())?;
             let mut locals = Locals::default();
             let call = |function: &Comp, argument| Comp::call(function.clone(), Some(argument));
@@ -163,7 +163,7 @@ impl DistributeAggregateForm {
             Ok(Comp::lambda(Some(("arg", parameter)), locals.block(result)?)?)
         };
         let form = Form { name: NAME, comp: &self.server_prepare };
-        let comp = assemble().map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let comp = assemble().map_err(|error| form.fail(error.without_place()))?;
         Ok(run_pass(&UniquifyReferenceNames, &comp)?.comp)
     }
 }

@@ -67,7 +67,7 @@ impl MapReduceForm {
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
         form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
         let parts = Self::split(comp.ty(), &normalized);
-        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let parts = parts.map_err(|error| form.fail(error.without_place()))?;
         let with_ids = |part| with_cache_ids(part, options);
         Ok(Self {
             ty: parts.ty,
@@ -143,7 +143,7 @@ impl MapReduceForm {
         let [old_state, old_data] = signature(&parts.ty)?;
         let promised = parts.ty.as_function().and_then(|ty| elements(&ty.result));
         let [new_state, returned]: [Type; 2] =
-            promised.ok_or_else(|| crate::create::expected("a function that returns two results", &parts.ty))?;
+            promised.ok_or_else(|| Problem::expected("a function that returns two results", &parts.ty))?;
         check_flow("the data for work", &data, &old_data.strip_placement())?;
         let given = Type::tuple([old_state.strip_placement(), aggregated])?;
         check_flow("what is aggregated for update", &parameter(update)?, &given)?;
@@ -183,12 +183,12 @@ impl MapReduceForm {
     /// [`Problem`] where the parts do not fit together.
     pub fn to_comp(&self) -> Result<Comp, CompileError> {
         let form = Form { name: NAME, comp: &self.prepare };
-        self.assemble().map_err(|error| form.fail(PassError { node: None, ..error }))
+        self.assemble().map_err(|error| form.fail(error.without_place()))
     }
 
     fn assemble(&self) -> Result<Comp, PassError> {
         let ty = self.ty.as_function().and_then(|ty| Some((ty.parameter.clone()?, ty.result.clone())));
-        let (parameter, result) = ty.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+        let (parameter, result) = ty.ok_or_else(|| Problem::expected("a function", &self.ty))?;
         let argument = Comp::reference("arg", parameter.clone())?;
         let mut locals = Locals::default();
         let state = locals.bind("state", zipped(Comp::selection(argument.clone(), 0)?)?)?;
@@ -230,5 +230,5 @@ fn secure(uri: &str, value: Comp, parameter: &Comp) -> Result<Comp, Problem> {
 
 fn signature(ty: &Type) -> Result<[Type; 2], Problem> {
     let parameter = ty.as_function().and_then(|ty| ty.parameter.as_ref());
-    parameter.and_then(elements).ok_or_else(|| crate::create::expected("a function of two arguments", ty))
+    parameter.and_then(elements).ok_or_else(|| Problem::expected("a function of two arguments", ty))
 }

@@ -3,10 +3,11 @@
 use super::parts::{Form, check_flow, null_call, parameters, result, to_graph, to_local, with_cache_ids};
 use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, Substitution, split};
+use crate::extract::{Normalized, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::Options;
+use crate::substitution::Substitution;
 use tff_ir::{Comp, CompiledComputation, UniqueNames};
 use tff_types::{Placement, Type};
 
@@ -34,7 +35,7 @@ impl MergeableCompForm {
         let form = Form { name: NAME, comp };
         let normalized = form.normalized(true, options)?;
         form.check_aggregate_not_dependent_on_aggregate(&normalized)?;
-        let parts = Self::split(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let parts = Self::split(&normalized).map_err(|error| form.fail(error.without_place()))?;
         let finished =
             |part| with_cache_ids(Runner::new(options.observer).run(&UniquifyReferenceNames, part)?, options);
         let finished = Self {
@@ -81,7 +82,7 @@ impl MergeableCompForm {
         let merged = result(up_to_merge)?;
         let (federated, placement) = crate::create::placed(&merged)?;
         if placement != Placement::Server {
-            return Err(crate::create::expected("up_to_merge to return a value at the server", &merged));
+            return Err(Problem::expected("up_to_merge to return a value at the server", &merged));
         }
         let [left, right] = parameters(merge)?;
         for side in [&left, &right] {
@@ -122,7 +123,7 @@ impl MergeableCompForm {
             Ok(Comp::lambda(parameter.map(|ty| ("arg", ty)), result)?)
         };
         let form = Form { name: NAME, comp: &self.up_to_merge };
-        assemble().map_err(|error| form.fail(PassError { node: None, ..error }))
+        assemble().map_err(|error| form.fail(error.without_place()))
     }
 }
 
@@ -165,7 +166,7 @@ fn after_merge(
     let function = function.to_comp()?;
     match function.free_names().first() {
         None => Ok(function),
-        Some(name) => Err(Problem::Unbound { name: name.to_string() }.into()),
+        Some(name) => Err(Problem::unbound(name).into()),
     }
 }
 

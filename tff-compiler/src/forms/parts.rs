@@ -114,7 +114,7 @@ pub(super) fn to_local(function: &Comp) -> Result<Comp, PassError> {
 
 /// Errors about what was derived from a computation are about no node of it.
 fn without_node(error: PassError) -> PassError {
-    PassError { node: None, ..error }
+    error.without_place()
 }
 
 /// The problem alone: paths into what was derived from a computation lead nowhere in it.
