@@ -109,6 +109,15 @@ pub enum Problem {
         /// The name that it refers to.
         name: String,
     },
+    /// A part of a form cannot be made.
+    #[error("in {part}: {problem}")]
+    Part {
+        /// The role of the part.
+        part: &'static str,
+        /// What is wrong.
+        #[source]
+        problem: Box<Problem>,
+    },
     /// Types that belong together do not fit.
     #[error("{what}: {mismatch}")]
     Mismatch {
@@ -149,6 +158,11 @@ impl PassError {
     /// The same problem, with this node where it is about none yet.
     pub(crate) fn or_at(self, node: &tff_ir::Comp) -> Self {
         Self { node: self.node.or(Some(node.address())), ..self }
+    }
+
+    /// The problem as one of a part of a form.
+    pub(crate) fn in_part(self, part: &'static str) -> Self {
+        Problem::Part { part, problem: Box::new(self.problem) }.into()
     }
 
     /// The problem alone: for nodes that are not in the computation that the user sees.

@@ -8,7 +8,7 @@ use prost::Message;
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm};
-use tff_compiler::{CompileError, Options, call_dominant};
+use tff_compiler::{CompileError, CompileOptions, call_dominant};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
 
@@ -30,7 +30,7 @@ fn owned(parts: &[(&'static str, &Comp)]) -> Parts {
 
 /// The parts, and the computation they make up.
 fn form(record: &Json) -> Result<(Parts, Comp), CompileError> {
-    let (comp, options) = (comp(record), Options::default());
+    let (comp, options) = (comp(record), CompileOptions::default());
     match record["kind"].as_str().unwrap() {
         "distribute_aggregate" => {
             let form = DistributeAggregateForm::from_comp(&comp, &options)?;
@@ -106,7 +106,7 @@ fn recorded_forms() {
                 if whole.ty() != comp(record).ty() {
                     problems.push(format!("{name}: of type {} again", whole.ty()));
                 }
-                if let Err(error) = call_dominant(&whole, &Options::default()) {
+                if let Err(error) = call_dominant(&whole, &CompileOptions::default()) {
                     problems.push(format!("{name}: {error}"));
                 }
             }

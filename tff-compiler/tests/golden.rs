@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost::Message;
 use serde_json::Value as Json;
-use tff_compiler::{Options, call_dominant, compile_to_native};
+use tff_compiler::{CompileOptions, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
 
@@ -27,11 +27,11 @@ fn check(file: &str, least: usize) {
             continue;
         };
         cases += 1;
-        let found = call_dominant(&comp, &Options::default()).unwrap().comp;
+        let found = call_dominant(&comp, &CompileOptions::default()).unwrap().comp;
         if !found.is_alpha_equivalent_to(&expected) {
             problems.push(format!("{}:\nexpected {expected}\n   found {found}", record["name"]));
         }
-        let native = compile_to_native(&comp, &Options::default()).unwrap().comp;
+        let native = compile_to_native(&comp, &CompileOptions::default()).unwrap().comp;
         if native.ty() != self::comp(&record, "native_proto").unwrap().ty() {
             problems.push(format!("{}: expected {}, found {}", record["name"], expected.ty(), native.ty()));
         }

@@ -3,11 +3,12 @@
 
 use prost::Message;
 use std::sync::Arc;
-use tff_compiler::graph::{BinaryOp, generic};
+use tff_compiler::BinaryOp;
+use tff_compiler::graph::generic;
 use tff_compiler::hlo;
 use tff_compiler::pass::run_pass;
 use tff_compiler::passes::ReduceIntrinsics;
-use tff_compiler::{Options, compile_to_native};
+use tff_compiler::{CompileOptions, compile_to_native};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Comp, CompiledComputation, Opaque, Xla, XlaBinding};
 use tff_types::Type;
@@ -142,7 +143,7 @@ fn what_xla_does_not_have_is_a_graph() {
 fn modules_are_left_alone_by_what_follows() {
     let text =
         "(v:{float32[3]}@CLIENTS -> <%federated_mean(v),%federated_map(<(x:float32[3] -> comp#xla(lit int32 1)),v>)>)";
-    let compile = || compile_to_native(&comp(text), &Options::default()).unwrap().comp;
+    let compile = || compile_to_native(&comp(text), &CompileOptions::default()).unwrap().comp;
     let compiled = compile();
     assert!(compiled.preorder().all(|part| part.kind_name() != "tensorflow"), "{compiled}");
     assert!(!compiled.to_string().contains("federated_mean"), "{compiled}");

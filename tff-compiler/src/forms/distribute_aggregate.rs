@@ -1,8 +1,10 @@
 //! `DistributeAggregateForm`: five computations, for a system that has its own broadcast and
 //! aggregations.
 
+use super::declare::form;
 use super::parts::{
-    Form, Locals, check_flow, elements, is_aggregation, is_broadcast, parameters, result, results, unlocated,
+    Locals, Splitting, check_flow, elements, is_aggregation, is_broadcast, parameters, put_together, result, results,
+    unlocated,
 };
 use crate::create::{create_broadcast, create_map_or_apply, create_value, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
@@ -11,28 +13,27 @@ use crate::extract::{
 };
 use crate::pass::run_pass;
 use crate::passes::UniquifyReferenceNames;
-use crate::pipelines::Options;
+use crate::pipelines::CompileOptions;
 use crate::substitution::path_from_name;
 use tff_ir::{Comp, UniqueNames};
 use tff_types::{Placement, Type};
 
-/// A round of computation between a server with a state and clients with data, of the type
-/// `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,O@SERVER>)`, as computations each of which is at one
-/// placement or only communicates.
-#[derive(Clone, Debug)]
-pub struct DistributeAggregateForm {
-    /// The type of the computation.
-    pub ty: Type,
-    /// `(S@SERVER -> <B,T>)`: what is broadcast, and what the server keeps.
-    pub server_prepare: Comp,
-    /// `(B -> C)`: nothing but broadcasts.
-    pub server_to_client_broadcast: Comp,
-    /// `(<{D}@CLIENTS,C> -> U)`: what clients send.
-    pub client_work: Comp,
-    /// `(<T,U> -> A)`: nothing but aggregations.
-    pub client_to_server_aggregation: Comp,
-    /// `(<T,A> -> <S@SERVER,O@SERVER>)`: the new state, and what else the round returns.
-    pub server_result: Comp,
+form! {
+    /// A round of computation between a server with a state and clients with data, of the type
+    /// `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,O@SERVER>)`, as computations each of which is at one
+    /// placement or only communicates.
+    DistributeAggregateForm {
+        /// `(S@SERVER -> <B,T>)`: what is broadcast, and what the server keeps.
+        server_prepare,
+        /// `(B -> C)`: nothing but broadcasts.
+        server_to_client_broadcast,
+        /// `(<{D}@CLIENTS,C> -> U)`: what clients send.
+        client_work,
+        /// `(<T,U> -> A)`: nothing but aggregations.
+        client_to_server_aggregation,
+        /// `(<T,A> -> <S@SERVER,O@SERVER>)`: the new state, and what else the round returns.
+        server_result,
+    }
 }
 
 const NAME: &str = "distribute_aggregate_form";
@@ -43,8 +44,8 @@ impl DistributeAggregateForm {
     /// # Errors
     /// [`CompileError`] where it is of another type, broadcasts what it aggregated, or returns what
     /// is at clients.
-    pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
-        let form = Form { name: NAME, comp };
+    pub fn from_comp(comp: &Comp, options: &CompileOptions<'_>) -> Result<Self, CompileError> {
+        let form = Splitting { name: NAME, comp };
         form.check_pairs()?;
         let normalized = form.normalized(false, options)?;
         form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
@@ -59,7 +60,8 @@ impl DistributeAggregateForm {
         let aggregation = divisive_force_align_and_split_by_intrinsics(&rest, &is_aggregation, paths)?;
         let parts = Self::assemble_parts(comp.ty(), &broadcast, &aggregation);
         let parts = parts.map_err(|error| form.fail(error.without_place()))?;
-        Self::new(parts).map_err(|error| form.fail(error))
+        parts.check().map_err(|error| form.fail(error))?;
+        Ok(parts)
     }
 
     fn assemble_parts(ty: &Type, broadcast: &DivisiveSplit, aggregation: &DivisiveSplit) -> Result<Self, PassError> {
@@ -85,14 +87,9 @@ impl DistributeAggregateForm {
         })
     }
 
-    /// Checks parts that come from elsewhere.
-    ///
-    /// # Errors
-    /// [`Problem::Expected`] where a part is not what it must be, [`Problem::Mismatch`] where what
-    /// one returns is not what another one takes.
-    pub fn new(parts: Self) -> Result<Self, Problem> {
-        let [prepare, broadcast, work, aggregation, last] = parts.parts();
-        for (role, part) in parts.parts() {
+    fn check(&self) -> Result<(), Problem> {
+        let [prepare, broadcast, work, aggregation, last] = self.parts();
+        for (role, part) in self.parts() {
             if part.as_lambda().is_none() || !part.free_names().is_empty() {
                 let found = format!("{part} for {role}");
                 return Err(Problem::Expected { expected: "a function that refers to nothing outside", found });
@@ -109,10 +106,10 @@ impl DistributeAggregateForm {
         let [kept_then, sent] = parameters(aggregation)?;
         let [kept_last, aggregated] = parameters(last)?;
         let [state, output] = results(last)?;
-        let function = parts.ty.as_function();
+        let function = self.ty.as_function();
         let signature = function.and_then(|ty| Some((elements(ty.parameter.as_ref()?)?, elements(&ty.result)?)));
         let Some(([old_state, old_data], [new_state, returned])) = signature else {
-            return Err(Problem::expected("a function from two to two values", &parts.ty));
+            return Err(Problem::expected("a function from two to two values", &self.ty));
         };
         check_flow("the state for server_prepare", &super::parts::parameter(prepare)?, &old_state)?;
         check_flow("what server_prepare returns to broadcast", &super::parts::parameter(broadcast)?, &to_broadcast)?;
@@ -124,19 +121,7 @@ impl DistributeAggregateForm {
         check_flow("what is aggregated for server_result", &aggregated, &result(aggregation)?)?;
         check_flow("the state that server_result returns", &new_state, &state)?;
         check_flow("what server_result returns", &returned, &output)?;
-        Ok(parts)
-    }
-
-    /// The parts by their roles, in a fixed order.
-    #[must_use]
-    pub fn parts(&self) -> [(&'static str, &Comp); 5] {
-        [
-            ("server_prepare", &self.server_prepare),
-            ("server_to_client_broadcast", &self.server_to_client_broadcast),
-            ("client_work", &self.client_work),
-            ("client_to_server_aggregation", &self.client_to_server_aggregation),
-            ("server_result", &self.server_result),
-        ]
+        Ok(())
     }
 
     /// The computation that the parts make up.
@@ -162,8 +147,7 @@ impl DistributeAggregateForm {
             let result = call(&self.server_result, Comp::tuple([kept, aggregated])?)?;
             Ok(Comp::lambda(Some(("arg", parameter)), locals.block(result)?)?)
         };
-        let form = Form { name: NAME, comp: &self.server_prepare };
-        let comp = assemble().map_err(|error| form.fail(error.without_place()))?;
+        let comp = assemble().map_err(|error| put_together(NAME, error))?;
         Ok(run_pass(&UniquifyReferenceNames, &comp)?.comp)
     }
 }
