@@ -1,9 +1,6 @@
 //! What holds for every computation, tried on random ones.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use arbitrary::{Arbitrary, Unstructured};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use prost::Message;
 use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::pass::run_pass;
@@ -12,22 +9,11 @@ use tff_compiler::{CompileError, CompileOptions, call_dominant, compile_to_nativ
 use tff_ir::Comp;
 use tff_ir::text::{Environment, parse};
 use tff_proto::v0 as pb;
+use tff_testing::{bytes, random, records};
 use tff_types::{DType, Type};
 
-/// Random bytes; the same for the same run.
-fn random(run: u64) -> Vec<u8> {
-    let mut state = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut word = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    };
-    (0..250).flat_map(|_| word().to_le_bytes()).collect()
-}
-
 fn comps() -> impl Iterator<Item = Comp> {
-    (0..2000).map(|run| Comp::arbitrary(&mut Unstructured::new(&random(run))).unwrap())
+    (0..2000).map(|run| Comp::arbitrary(&mut Unstructured::new(&random(run, 2000))).unwrap())
 }
 
 /// A pass may refuse a computation, but not break it.
@@ -85,14 +71,12 @@ fn compiling_is_deterministic() {
 /// Computations off the wire with bytes that are wrong.
 #[test]
 fn damaged_computations_are_refused_or_compiled() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/comps.jsonl");
     let (mut compiled, mut refused) = (0, 0);
-    for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        let bytes = STANDARD.decode(record["proto"].as_str().unwrap()).unwrap();
+    for (number, record) in records("testdata/golden/comps.jsonl").iter().enumerate() {
+        let bytes = bytes(record, "proto").to_vec();
         for run in 0..40 {
             let mut damaged = bytes.clone();
-            for place in random(number as u64 * 1000 + run).chunks(4).take(1 + run as usize % 3) {
+            for place in random(number as u64 * 1000 + run, 2000).chunks(4).take(1 + run as usize % 3) {
                 let at = usize::from(place[0]) << 8 | usize::from(place[1]);
                 let len = damaged.len();
                 damaged[at % len] ^= 1 << (place[2] % 8);
@@ -156,15 +140,4 @@ fn what_becomes_too_large_is_refused() {
     let error = call_dominant(&comp, &CompileOptions::default()).unwrap_err().to_string();
     assert!(error.contains("to_call_dominant at .lambda.result"), "{error}");
     assert!(error.ends_with("the rewritten computation has more than 4194304 parts"), "{error}");
-}
-
-#[test]
-fn unknown_intrinsics_are_named() {
-    let comp =
-        parse("(v:{int32}@CLIENTS -> %federated_sun:({int32}@CLIENTS -> int32@SERVER)(v))", &Environment::default());
-    let error = compile_to_native(&comp.unwrap().comp, &CompileOptions::default()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "reduce_intrinsics at .lambda.result.call.function: no intrinsic is named `federated_sun`; did you mean `federated_sum`?"
-    );
 }
