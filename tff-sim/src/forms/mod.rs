@@ -1,13 +1,12 @@
-//! Forms as the command line has them: folders of parts, which are written, read and run.
+//! Forms of any kind: split from computations, written to folders and read from them, run in sub-rounds.
 
 mod folder;
 mod sub_rounds;
 
-pub(crate) use folder::{check_new, is_form, parts, read, write};
-pub(crate) use sub_rounds::SubRounds;
+pub use folder::{check_new_folder, read_encoded_parts};
+pub use sub_rounds::{SubRounds, SubRoundsError};
 
-use crate::executor::CompilationArgs;
-use anyhow::{Result, bail};
+use crate::files::FileProblem;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
@@ -16,29 +15,55 @@ use tff_compiler::passes::ReduceIntrinsics;
 use tff_compiler::{CompileError, Options};
 use tff_ir::Comp;
 use tff_types::Type;
+use thiserror::Error;
 
 /// Which form it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum FormKind {
+pub enum FormKind {
+    /// [`MapReduceForm`].
     MapReduce,
+    /// [`DistributeAggregateForm`].
     DistributeAggregate,
+    /// [`MergeableCompForm`].
     Mergeable,
+    /// [`BroadcastForm`].
     Broadcast,
 }
 
 /// A form, whose parts fit together.
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub enum Form {
+    /// Ten graphs, for a round between a server and clients.
     MapReduce(Box<MapReduceForm>),
+    /// Five computations, for a round between a server and clients.
     DistributeAggregate(Box<DistributeAggregateForm>),
+    /// Three computations, for clients that are split into sub-rounds.
     Mergeable(MergeableCompForm),
+    /// Two graphs, for what the server sends to clients.
     Broadcast(BroadcastForm),
+}
+
+/// Why the clients of a form cannot be split into sub-rounds.
+#[derive(Clone, Debug, Error)]
+pub enum NotMergeable {
+    /// The form aggregates securely, which sub-rounds do not.
+    #[error("the form sums securely, which sub-rounds do not")]
+    Secure,
+    /// The form has no place to split.
+    #[error("expected a form map-reduce or mergeable, found {0}")]
+    Kind(FormKind),
+    /// The form cannot be split.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
 }
 
 impl Form {
     /// Splits a computation.
-    pub(crate) fn from_comp(kind: FormKind, comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
+    ///
+    /// # Errors
+    /// Where the computation is not of the form's kind.
+    pub fn from_comp(kind: FormKind, comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
         Ok(match kind {
             FormKind::MapReduce => Self::MapReduce(Box::new(MapReduceForm::from_comp(comp, options)?)),
             FormKind::DistributeAggregate => {
@@ -50,7 +75,11 @@ impl Form {
     }
 
     /// The form of a computation of type `ty`, from its parts by their roles.
-    fn from_parts(kind: FormKind, ty: Type, mut part: impl FnMut(&str) -> Result<Comp>) -> Result<Self> {
+    fn from_parts(
+        kind: FormKind,
+        ty: Type,
+        mut part: impl FnMut(&str) -> Result<Comp, FileProblem>,
+    ) -> Result<Self, FileProblem> {
         Ok(match kind {
             FormKind::MapReduce => Self::MapReduce(Box::new(MapReduceForm::new(MapReduceForm {
                 ty,
@@ -89,7 +118,7 @@ impl Form {
     }
 
     /// Which form it is.
-    pub(crate) const fn kind(&self) -> FormKind {
+    pub const fn kind(&self) -> FormKind {
         match self {
             Self::MapReduce(_) => FormKind::MapReduce,
             Self::DistributeAggregate(_) => FormKind::DistributeAggregate,
@@ -99,7 +128,7 @@ impl Form {
     }
 
     /// The parts by their roles, in a fixed order.
-    pub(crate) fn parts(&self) -> Vec<(&'static str, &Comp)> {
+    pub fn parts(&self) -> Vec<(&'static str, &Comp)> {
         match self {
             Self::MapReduce(form) => form.parts().to_vec(),
             Self::DistributeAggregate(form) => form.parts().to_vec(),
@@ -109,7 +138,10 @@ impl Form {
     }
 
     /// The computation that the parts make up.
-    pub(crate) fn to_comp(&self) -> Result<Comp, CompileError> {
+    ///
+    /// # Errors
+    /// Where the parts do not fit together.
+    pub fn to_comp(&self) -> Result<Comp, CompileError> {
         match self {
             Self::MapReduce(form) => {
                 let comp = form.to_comp()?;
@@ -126,19 +158,21 @@ impl Form {
         }
     }
 
-    /// The form whose clients can be split into sub-rounds.
-    pub(crate) fn mergeable(&self, args: &CompilationArgs) -> Result<MergeableCompForm> {
+    /// The form whose clients can be split into sub-rounds. Secure sums become sums without security where the options
+    /// allow it.
+    ///
+    /// # Errors
+    /// Where there is no such form of it.
+    pub fn to_mergeable(&self, options: &Options<'_>) -> Result<MergeableCompForm, NotMergeable> {
         match self {
             Self::Mergeable(form) => Ok(form.clone()),
             Self::MapReduce(form) => {
-                if form.securely_aggregates_tensors() && !args.allow_insecure_secure_sum {
-                    bail!("expected --allow-insecure-secure-sum with --sub-rounds, as the form sums securely");
+                if form.securely_aggregates_tensors() && !options.insecure_aggregation {
+                    return Err(NotMergeable::Secure);
                 }
-                Ok(MergeableCompForm::from_comp(&self.to_comp()?, &args.options())?)
+                Ok(MergeableCompForm::from_comp(&self.to_comp()?, options)?)
             }
-            Self::DistributeAggregate(_) | Self::Broadcast(_) => {
-                bail!("expected a form map-reduce or mergeable for --sub-rounds, found {}", self.kind())
-            }
+            Self::DistributeAggregate(_) | Self::Broadcast(_) => Err(NotMergeable::Kind(self.kind())),
         }
     }
 }

@@ -1,22 +1,11 @@
 //! What a simulation prints: a line a round, a table at the end, a line for the evaluation.
 
-use super::metrics::Reading;
-use crate::output;
-use anyhow::Result;
+use crate::render;
+use tff_sim::simulation::{Reading, RoundReport};
 
-/// What was measured in a round.
-#[derive(Clone, Debug)]
-pub(super) struct RoundReport {
-    pub(super) round: u64,
-    pub(super) metrics: Vec<Reading>,
-    pub(super) seconds: f64,
-}
-
-impl RoundReport {
-    /// `round 1 accuracy=0.2136895 loss=2.2016385 seconds=0.05`.
-    pub(super) fn line(&self) -> String {
-        format!("round {}{} seconds={:.2}", self.round, pairs(&self.metrics), self.seconds)
-    }
+/// `round 1 accuracy=0.2136895 loss=2.2016385 seconds=0.05`.
+pub(super) fn round_line(report: &RoundReport) -> String {
+    format!("round {}{} seconds={:.2}", report.round, pairs(&report.metrics), report.seconds)
 }
 
 /// `evaluation accuracy=0.9543684 loss=0.18865806`.
@@ -25,18 +14,16 @@ pub(super) fn evaluation_line(metrics: &[Reading]) -> String {
 }
 
 fn pairs(metrics: &[Reading]) -> String {
-    metrics.iter().map(|it| format!(" {}={}", it.name, it.text())).collect()
+    metrics.iter().map(|it| format!(" {}={}", it.name, text(it))).collect()
 }
 
-/// Prints, for each metric, how it went over the rounds.
-pub(super) fn print_table(rounds: &[RoundReport]) -> Result<()> {
-    for line in table(rounds) {
-        output::line(line)?;
-    }
-    Ok(())
+/// The number in full.
+fn text(reading: &Reading) -> String {
+    render::scalar(&reading.scalar)
 }
 
-fn table(rounds: &[RoundReport]) -> Vec<String> {
+/// For each metric, how it went over the rounds.
+pub(super) fn table(rounds: &[RoundReport]) -> Vec<String> {
     let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { return Vec::new() };
     let mut rows = vec![["metric", "first", "last", "min", "max"].map(str::to_owned)];
     for (index, (start, end)) in first.metrics.iter().zip(&last.metrics).enumerate() {
@@ -45,7 +32,7 @@ fn table(rounds: &[RoundReport]) -> Vec<String> {
         let numbers = || all().filter(|it| !it.number().is_nan());
         let min = numbers().min_by(|a, b| a.number().total_cmp(&b.number())).unwrap_or(start);
         let max = numbers().max_by(|a, b| a.number().total_cmp(&b.number())).unwrap_or(start);
-        rows.push([start.name.clone(), start.text(), end.text(), min.text(), max.text()]);
+        rows.push([start.name.clone(), text(start), text(end), text(min), text(max)]);
     }
     let seconds = |seconds: f64| format!("{seconds:.2}");
     let all = || rounds.iter().map(|round| round.seconds);
@@ -82,12 +69,12 @@ mod tests {
     fn report(round: u64, loss: f32) -> RoundReport {
         let loss = Reading { name: "loss".to_owned(), scalar: Scalar::Float32(loss) };
         let n = Reading { name: "num_examples".to_owned(), scalar: Scalar::Float32(1797.0) };
-        RoundReport { round, metrics: vec![loss, n], seconds: 0.25 }
+        RoundReport { round, clients: Vec::new(), metrics: vec![loss, n], seconds: 0.25 }
     }
 
     #[test]
     fn a_line_shows_all_digits() {
-        insta::assert_snapshot!(report(3, 0.213_689_48).line(), @"round 3 loss=0.21368948 num_examples=1797 seconds=0.25");
+        insta::assert_snapshot!(round_line(&report(3, 0.213_689_48)), @"round 3 loss=0.21368948 num_examples=1797 seconds=0.25");
         insta::assert_snapshot!(evaluation_line(&report(1, 0.5).metrics), @"evaluation loss=0.5 num_examples=1797");
     }
 

@@ -2,14 +2,16 @@
 
 use super::cells::{Cells, FrozenCells};
 use super::columns::{Layout, Plan, TensorPlan, position};
-use super::{Client, ClientId, ClientsBy, DataConfig};
-use anyhow::{Context, Result, anyhow, bail};
+use super::{ClientId, ClientsBy, DataConfig, DataError, InMemory, KeyProblem};
+use crate::files::{FileProblem, name_of};
 use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use tff_exec::{Sequence, Value};
 use tff_types::Type;
+
+type Result<T> = std::result::Result<T, DataError>;
 
 /// The most elements of the sequences of all clients together.
 const MAX_ELEMENTS: usize = 1 << 26;
@@ -18,28 +20,29 @@ const MAX_ELEMENTS: usize = 1 << 26;
 ///
 /// An element is a batch of rows where the tensors of the type begin with a dimension `?`, else a
 /// row. Rows and clients keep the order of the file.
-pub(crate) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<Vec<Client>> {
-    let name = path.display().to_string();
-    let table = fs::read(path).with_context(|| name.clone())?;
+pub(super) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<InMemory> {
+    let name = name_of(path);
+    let table = fs::read(path).map_err(|error| FileProblem::Io(error).of(&name))?;
     read(&name, &table, config, element)
 }
 
-fn read(name: &str, table: &[u8], config: &DataConfig, element: &Type) -> Result<Vec<Client>> {
+fn read(name: &str, table: &[u8], config: &DataConfig, element: &Type) -> Result<InMemory> {
+    let csv = |source| DataError::Csv { name: name.to_owned(), source };
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(table);
-    let header = reader.headers().with_context(|| name.to_owned())?.iter().map(str::to_owned).collect::<Vec<_>>();
+    let header = reader.headers().map_err(csv)?.iter().map(str::to_owned).collect::<Vec<_>>();
     let full_batch = config.batch_size.filter(|_| config.drop_remainder).map(|size| size.get() as u64);
-    let plan = Plan::new(element, &config.columns, &header, full_batch).with_context(|| name.to_owned())?;
+    let plan = Plan::new(element, &config.columns, &header, full_batch).map_err(|error| error.in_file(name))?;
     let batches = Batches::new(config, &plan, element)?;
     let mut rows = Rows::new(name, table, &config.clients, &header, &plan)?;
     let mut record = ByteRecord::new();
-    while reader.read_byte_record(&mut record).with_context(|| name.to_owned())? {
+    while reader.read_byte_record(&mut record).map_err(csv)? {
         rows.push(&record)?;
     }
     let clients = rows.finish(&config.clients)?;
     let count = clients.iter().map(|client| batches.of(client.n_rows).count()).sum::<usize>();
     let epochs = batches.epochs;
     if count.saturating_mul(epochs) > MAX_ELEMENTS {
-        bail!("data.epochs: {count} batches, {epochs} times, exceed the limit of {MAX_ELEMENTS}");
+        return Err(KeyProblem::TooManyElements { count, epochs, limit: MAX_ELEMENTS }.at("data.epochs"));
     }
     clients.into_iter().map(|client| client.into_client(&plan, element, &batches)).collect()
 }
@@ -55,20 +58,22 @@ struct Batches {
 impl Batches {
     fn new(config: &DataConfig, plan: &Plan, element: &Type) -> Result<Self> {
         let size = match (config.batch_size, plan.is_batched) {
-            (Some(size), true) => size.get(),
+            (Some(size), true) => Ok(size.get()),
             (None, false) if config.drop_remainder => {
-                bail!("data.batch_size: missing, and data.drop_remainder needs it")
+                Err(KeyProblem::Missing { reason: "data.drop_remainder needs it".to_owned() })
             }
-            (None, false) => 1,
-            (None, true) => bail!("data.batch_size: missing, and {element} has a batch dimension"),
+            (None, false) => Ok(1),
+            (None, true) => Err(KeyProblem::Missing { reason: format!("{element} has a batch dimension") }),
             (Some(size), false) if config.drop_remainder => {
-                bail!("data.batch_size: expected the first dimension of the tensors of {element}, found {size}")
+                let expected = format!("the first dimension of the tensors of {element}");
+                Err(KeyProblem::expected(expected, size.to_string()))
             }
-            (Some(size), false) => bail!(
-                "data.batch_size: expected none, as {element} has no batch dimension `?`, found {size} \
-                 (a dimension {size} is one if data.drop_remainder is true)"
-            ),
+            (Some(size), false) => Err(KeyProblem::expected(
+                format!("none, as {element} has no batch dimension `?`"),
+                format!("{size} (a dimension {size} is one if data.drop_remainder is true)"),
+            )),
         };
+        let size = size.map_err(|problem| problem.at("data.batch_size"))?;
         Ok(Self { size, only_full: config.drop_remainder, epochs: config.epochs.get() as usize })
     }
 
@@ -110,8 +115,8 @@ impl<'a> Rows<'a> {
     fn new(name: &'a str, table: &'a [u8], clients: &ClientsBy, header: &'a [String], plan: &'a Plan) -> Result<Self> {
         let (id_column, modulo) = match clients {
             ClientsBy::Column(column) => {
-                let position = position(header, column).context("data.clients.column");
-                (Some(position.with_context(|| name.to_owned())?), 0)
+                let position = position(header, column);
+                (Some(position.map_err(|problem| problem.at("data.clients.column").in_file(name))?), 0)
             }
             ClientsBy::Modulo(modulo) => (None, modulo.get()),
         };
@@ -130,7 +135,8 @@ impl<'a> Rows<'a> {
 
     fn push(&mut self, record: &ByteRecord) -> Result<()> {
         if record.len() != self.header.len() {
-            bail!("{}: expected {} columns, found {}", self.place(record), self.header.len(), record.len());
+            let expected = format!("{} columns", self.header.len());
+            return Err(mismatch(self.place(record), expected, record.len()));
         }
         let client_idx = self.client_idx(record)?;
         self.n_rows += 1;
@@ -139,9 +145,8 @@ impl<'a> Rows<'a> {
             for &column in &tensor.columns {
                 let cell = record.get(column).unwrap_or_default();
                 if cells.push(tensor.dtype, cell).is_none() {
-                    let column = self.header.get(column).map_or("", String::as_str);
-                    let place = place(self.name, self.table, record);
-                    bail!("{place}: column {column}: expected {}, found {}", tensor.dtype, shown(cell));
+                    let place = cell_place(self.name, self.table, self.header, record, column);
+                    return Err(mismatch(place, tensor.dtype, shown(cell)));
                 }
             }
         }
@@ -160,8 +165,8 @@ impl<'a> Rows<'a> {
         };
         let cell = record.get(column).unwrap_or_default();
         let id = std::str::from_utf8(cell).map_err(|_| {
-            let column = self.header.get(column).map_or("", String::as_str);
-            anyhow!("{}: column {column}: expected text, found {}", self.place(record), shown(cell))
+            let place = cell_place(self.name, self.table, self.header, record, column);
+            mismatch(place, "text", shown(cell))
         })?;
         if let Some(&client_idx) = self.by_name.get(id) {
             return Ok(client_idx);
@@ -177,16 +182,27 @@ impl<'a> Rows<'a> {
 
     fn finish(self, by: &ClientsBy) -> Result<Vec<ClientRows>> {
         if self.n_rows == 0 {
-            bail!("{}: expected rows below the header, found none", self.name);
+            return Err(mismatch(self.name, "rows below the header", "none"));
         }
         if let ClientsBy::Modulo(modulo) = by
             && modulo.get() > self.n_rows
         {
             let Self { name, n_rows, .. } = self;
-            bail!("data.clients.modulo: expected at most {n_rows}, the rows of {name}, found {modulo}");
+            let expected = format!("at most {n_rows}, the rows of {name}");
+            return Err(KeyProblem::expected(expected, modulo.to_string()).at("data.clients.modulo"));
         }
         Ok(self.clients)
     }
+}
+
+fn mismatch(place: impl Into<String>, expected: impl ToString, found: impl ToString) -> DataError {
+    DataError::Mismatch { place: place.into(), expected: expected.to_string(), found: found.to_string() }
+}
+
+/// File, line and column of a cell.
+fn cell_place(name: &str, table: &[u8], header: &[String], record: &ByteRecord, column: usize) -> String {
+    let column = header.get(column).map_or("", String::as_str);
+    format!("{}: column {column}", place(name, table, record))
 }
 
 /// File and line of a record.
@@ -199,7 +215,7 @@ fn place(name: &str, table: &[u8], record: &ByteRecord) -> String {
 }
 
 impl ClientRows {
-    fn into_client(self, plan: &Plan, element: &Type, batches: &Batches) -> Result<Client> {
+    fn into_client(self, plan: &Plan, element: &Type, batches: &Batches) -> Result<(ClientId, Value)> {
         let cells: Vec<FrozenCells> = self.cells.into_iter().map(Cells::freeze).collect();
         let mut elements = Vec::new();
         for rows in batches.of(self.n_rows) {
@@ -210,7 +226,7 @@ impl ClientRows {
         }
         let n_elements = elements.len();
         let elements: Vec<Value> = elements.into_iter().cycle().take(n_elements * batches.epochs).collect();
-        Ok(Client { id: self.id, data: Value::Sequence(Sequence::from_elements(element.clone(), elements)) })
+        Ok((self.id, Value::Sequence(Sequence::from_elements(element.clone(), elements))))
     }
 }
 
@@ -244,8 +260,8 @@ fn shown(cell: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
-    use crate::members::Members;
+    use crate::data::Source;
+    use crate::json::{self, Members};
     use std::sync::Arc;
 
     /// Loads a table and shows the data of each client as JSON.
@@ -254,16 +270,17 @@ mod tests {
         let ty: Type = ty.parse().unwrap();
         let config: DataConfig = toml::from_str(&format!("csv = \"d.csv\"\n{config}")).unwrap();
         let sequence = Type::sequence(ty.clone()).unwrap();
-        let members = Members { elements: &|it| Ok(Arc::clone(it.known_elements().unwrap())), n_clients: None };
+        let members = Members::new(|it| Ok(Arc::clone(it.known_elements().unwrap())), None);
         match read("d.csv", table.as_bytes(), &config, &ty) {
-            Ok(clients) => {
-                let line = |client: &Client| {
-                    let id = serde_json::to_string(&client.id).unwrap();
-                    format!("{id}: {}", json::write(&client.data, &sequence, &members).unwrap())
+            Ok(source) => {
+                let line = |(client_idx, id): (usize, &ClientId)| {
+                    let id = serde_json::to_string(id).unwrap();
+                    let data = source.data(client_idx).unwrap();
+                    format!("{id}: {}", json::write(&data, &sequence, &members).unwrap())
                 };
-                clients.iter().map(line).collect::<Vec<_>>().join("\n")
+                source.clients().iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
             }
-            Err(error) => format!("{error:#}"),
+            Err(error) => error.to_string(),
         }
     }
 

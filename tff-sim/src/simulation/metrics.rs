@@ -1,10 +1,11 @@
 //! The scalars in the metrics of a round or an evaluation.
 
-use crate::render;
-use anyhow::{Context, Result, bail};
+use super::SimulationError;
 use tff_exec::Value;
 use tff_ir::Scalar;
 use tff_types::{Path, Step, Type, TypeKind};
+
+type Result<T> = std::result::Result<T, SimulationError>;
 
 /// Which scalars of a metrics structure are shown, and what they are called.
 #[derive(Clone, Debug)]
@@ -20,9 +21,11 @@ struct Metric {
 
 /// A scalar and what it is called.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reading {
-    pub(super) name: String,
-    pub(super) scalar: Scalar,
+pub struct Reading {
+    /// The shortest end of its path that no other metric has.
+    pub name: String,
+    /// The number.
+    pub scalar: Scalar,
 }
 
 impl Metrics {
@@ -47,19 +50,26 @@ impl Metric {
     fn read(&self, value: &Value) -> Result<Reading> {
         let mut part = value;
         for &position in &self.positions {
-            let Value::Struct(elements) = part else { bail!("metric {}: no struct", self.name) };
-            part = elements.get(position).with_context(|| format!("metric {}: no such element", self.name))?;
+            let Value::Struct(elements) = part else { return self.fail("a struct", part) };
+            let Some(element) = elements.get(position) else { return self.fail("one more element", part) };
+            part = element;
         }
-        let Value::Tensor(tensor) = part else { bail!("metric {}: no tensor", self.name) };
-        let scalar = tensor.array().get(0).with_context(|| format!("metric {}: empty", self.name))?;
+        let Value::Tensor(tensor) = part else { return self.fail("a tensor", part) };
+        let Some(scalar) = tensor.array().get(0) else { return self.fail("a number", part) };
         Ok(Reading { name: self.name.clone(), scalar })
+    }
+
+    fn fail(&self, expected: &'static str, found: &Value) -> Result<Reading> {
+        let name = format!("metric {}", self.name);
+        Err(SimulationError::Result { name, expected, found: found.describe() })
     }
 }
 
 impl Reading {
     /// The number, for who draws or compares; strings and complex numbers were not selected.
     #[expect(clippy::cast_precision_loss, reason = "a picture shows no 53 bits")]
-    pub(super) fn number(&self) -> f64 {
+    #[must_use]
+    pub fn number(&self) -> f64 {
         match self.scalar {
             Scalar::Bool(value) => f64::from(u8::from(value)),
             Scalar::Int8(value) => value.into(),
@@ -76,11 +86,6 @@ impl Reading {
             Scalar::Float64(value) => value,
             Scalar::Complex64(..) | Scalar::Complex128(..) | Scalar::String(_) => f64::NAN,
         }
-    }
-
-    /// The number as text, in full.
-    pub(super) fn text(&self) -> String {
-        render::scalar(&self.scalar)
     }
 }
 
@@ -118,7 +123,7 @@ fn choose(all: &[Path], paths: &[String], ty: &Type) -> Result<Vec<Path>> {
             }
         }
         if chosen.len() == before && !all.iter().any(|path| starts_with(path, wanted)) {
-            bail!("metrics: expected the path of a number in {ty}, found `{wanted}`");
+            return Err(SimulationError::UnknownMetric { ty: ty.clone(), path: wanted.clone() });
         }
     }
     Ok(chosen)

@@ -1,14 +1,16 @@
 //! Which columns of a table make up which members of an element.
 
-use anyhow::{Result, bail};
+use super::{DataError, KeyProblem};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use tff_types::{DType, Dim, Path, Step, StructType, TensorType, Type, TypeKind};
 
+type Result<T, E = DataError> = std::result::Result<T, E>;
+
 /// The columns of a type: of a tensor one or several patterns, of a struct those of its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Columns {
+pub enum Columns {
     /// A column, a range `p0..p63` or a pattern with `*`.
     Pattern(String),
     /// The patterns of a tensor, one after the other, or the members of a struct by position.
@@ -89,7 +91,7 @@ impl Plan {
         let batched: Vec<bool> = tensor_types(ty).map(|tensor| has_batch_dim(tensor, full_batch)).collect();
         let is_batched = batched.contains(&true);
         if is_batched && batched.contains(&false) {
-            bail!("data.columns: some tensors of {ty} begin with a dimension `?` for the batch and some do not");
+            return Err(KeyProblem::MixedBatches { ty: ty.clone() }.at("data.columns"));
         }
         let mut planner = Planner { header, is_batched, tensors: Vec::new(), path: Path::root() };
         let layout = planner.layout(ty, columns)?;
@@ -121,9 +123,9 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Where this is in the configuration, for messages.
-    fn place(&self) -> String {
-        format!("data.columns{}", self.path)
+    /// The problem, of what is read here in the configuration.
+    fn fail<T>(&self, problem: KeyProblem) -> Result<T> {
+        Err(problem.at(format!("data.columns{}", self.path)))
     }
 
     fn layout(&mut self, ty: &Type, columns: &Columns) -> Result<Layout> {
@@ -134,7 +136,7 @@ impl Planner<'_> {
             | TypeKind::Function(_)
             | TypeKind::Abstract(_)
             | TypeKind::Placement(_)
-            | TypeKind::Federated(_) => bail!("{}: expected tensors and structs of them, found {ty}", self.place()),
+            | TypeKind::Federated(_) => self.fail(KeyProblem::expected("tensors and structs of them", ty.to_string())),
         }
     }
 
@@ -142,16 +144,13 @@ impl Planner<'_> {
         let members: Vec<&Columns> = match columns {
             Columns::List(list) if list.len() == structure.len() => list.iter().collect(),
             Columns::List(list) => {
-                bail!(
-                    "{}: expected the columns of {} members, {ty}, found {}",
-                    self.place(),
-                    structure.len(),
-                    list.len()
-                )
+                let expected = format!("the columns of {} members, {ty}", structure.len());
+                return self.fail(KeyProblem::expected(expected, list.len().to_string()));
             }
             Columns::Named(named) => self.members_by_name(ty, structure, named)?,
             Columns::Pattern(pattern) => {
-                bail!("{}: expected the columns of each member of {ty}, found only {pattern:?}", self.place())
+                let expected = format!("the columns of each member of {ty}");
+                return self.fail(KeyProblem::expected(expected, format!("only {pattern:?}")));
             }
         };
         let mut layouts = Vec::new();
@@ -170,16 +169,16 @@ impl Planner<'_> {
         named: &'c BTreeMap<String, Columns>,
     ) -> Result<Vec<&'c Columns>> {
         if let Some(unknown) = named.keys().find(|name| structure.index_of(name).is_none()) {
-            bail!("{}: unknown member `{unknown}`, expected those of {ty}", self.place());
+            return self.fail(KeyProblem::UnknownMember { member: unknown.clone(), ty: ty.clone() });
         }
         let mut members = Vec::new();
         for (index, element) in structure.elements().iter().enumerate() {
             let Some(name) = element.name.as_deref() else {
-                bail!("{}: member {index} of {ty} has no name: give a list by position", self.place());
+                return self.fail(KeyProblem::UnnamedMember { index, ty: ty.clone() });
             };
             match named.get(name) {
                 Some(columns) => members.push(columns),
-                None => bail!("{}: missing member `{name}` of {ty}", self.place()),
+                None => return self.fail(KeyProblem::MissingMember { member: name.to_owned(), ty: ty.clone() }),
             }
         }
         Ok(members)
@@ -187,11 +186,11 @@ impl Planner<'_> {
 
     fn tensor(&mut self, ty: &Type, tensor: &TensorType, columns: &Columns) -> Result<Layout> {
         if tensor.dtype.is_complex() {
-            bail!("{}: {ty} cannot be read from a table", self.place());
+            return self.fail(KeyProblem::NotInTables { ty: ty.clone() });
         }
         let columns = self.positions(ty, columns)?;
         let Some(dims) = tensor.shape.dims() else {
-            bail!("{}: {ty} has an unknown rank, which columns cannot fill", self.place());
+            return self.fail(KeyProblem::UnknownRank { ty: ty.clone() });
         };
         let dims = if self.is_batched { dims.get(1..).unwrap_or_default() } else { dims };
         let row_dims = self.row_dims(ty, dims, columns.len())?;
@@ -204,17 +203,17 @@ impl Planner<'_> {
         let n_columns = n_columns as u64;
         let known = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(dim.unwrap_or(1)));
         // One unknown dimension takes what the known ones leave.
-        let row_dims = match (known, dims.iter().filter(|dim| dim.is_none()).count()) {
-            (Some(known), 0) if known == n_columns => dims.iter().map(|dim| dim.unwrap_or(1)).collect(),
+        match (known, dims.iter().filter(|dim| dim.is_none()).count()) {
+            (Some(known), 0) if known == n_columns => Ok(dims.iter().map(|dim| dim.unwrap_or(1)).collect()),
             (Some(known), 1) if known > 0 && n_columns.is_multiple_of(known) => {
-                dims.iter().map(|dim| dim.unwrap_or(n_columns / known)).collect()
+                Ok(dims.iter().map(|dim| dim.unwrap_or(n_columns / known)).collect())
             }
             (Some(known), 0 | 1) => {
-                bail!("{}: expected {known} columns for a row of {ty}, found {n_columns}", self.place())
+                let expected = format!("{known} columns for a row of {ty}");
+                self.fail(KeyProblem::expected(expected, n_columns.to_string()))
             }
-            _ => bail!("{}: the dimensions of {ty} cannot be told from columns", self.place()),
-        };
-        Ok(row_dims)
+            _ => self.fail(KeyProblem::UnknownDimensions { ty: ty.clone() }),
+        }
     }
 
     /// The positions of the columns of a tensor.
@@ -225,7 +224,7 @@ impl Planner<'_> {
                 let lists: Result<Vec<_>> = list.iter().map(|item| self.positions(ty, item)).collect();
                 Ok(lists?.concat())
             }
-            Columns::Named(_) => bail!("{}: expected the columns of {ty}, found a table of members", self.place()),
+            Columns::Named(_) => self.fail(KeyProblem::expected(format!("the columns of {ty}"), "a table of members")),
         }
     }
 
@@ -238,30 +237,30 @@ impl Planner<'_> {
         if let Some((first, last)) = pattern.split_once("..") {
             let (first_idx, last_idx) = (self.position(first)?, self.position(last)?);
             if first_idx > last_idx {
-                bail!("{}: column `{first}` stands behind `{last}`", self.place());
+                return self.fail(KeyProblem::ReversedRange { first: first.to_owned(), last: last.to_owned() });
             }
             return Ok((first_idx..=last_idx).collect());
         }
         let found: Vec<usize> =
             (0..).zip(self.header).filter(|(_, name)| matches(pattern, name)).map(|it| it.0).collect();
         if found.is_empty() {
-            bail!("{}: no column `{pattern}`, found {}", self.place(), brief(self.header));
+            return self.fail(KeyProblem::NoColumn { column: pattern.to_owned(), found: brief(self.header) });
         }
         Ok(found)
     }
 
     fn position(&self, name: &str) -> Result<usize> {
-        position(self.header, name).map_err(|error| error.context(self.place()))
+        position(self.header, name).or_else(|problem| self.fail(problem))
     }
 }
 
 /// The position of the one column of this name.
-pub(super) fn position(header: &[String], name: &str) -> Result<usize> {
+pub(super) fn position(header: &[String], name: &str) -> Result<usize, KeyProblem> {
     let mut found = (0..).zip(header).filter(|(_, column)| *column == name).map(|it| it.0);
     match (found.next(), found.next()) {
         (Some(position), None) => Ok(position),
-        (Some(_), Some(_)) => bail!("column `{name}` occurs more than once"),
-        (None, _) => bail!("no column `{name}`, found {}", brief(header)),
+        (Some(_), Some(_)) => Err(KeyProblem::RepeatedColumn { column: name.to_owned() }),
+        (None, _) => Err(KeyProblem::NoColumn { column: name.to_owned(), found: brief(header) }),
     }
 }
 

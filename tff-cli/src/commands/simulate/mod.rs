@@ -1,12 +1,17 @@
 //! `tff simulate`: an iterative process over the data of many clients.
 
+mod plot;
+mod report;
+
 use super::ExecutorArgs;
 use crate::log::LogArgs;
-use crate::simulation::{self, Config, Outputs};
+use crate::output;
+use crate::progress::Progress;
 use crate::workers::WorkersArgs;
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use tff_sim::simulation::{Config, History, RoundReport, Simulation};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,12 +94,35 @@ impl Args {
         config.clients_per_round = self.clients_per_round.or(config.clients_per_round);
         config.data.batch_size = self.batch_size.or(config.data.batch_size);
         config.seed = self.seed.unwrap_or(config.seed);
-        let outputs = Outputs {
-            title: self.config.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            progress: !self.no_progress && !log.quiet,
-            history: self.history.or(config.history.take()),
-            plot: self.plot.or(config.plot.take()),
-        };
-        simulation::run(&config, &outputs, &self.executor.executor_on(&self.workers)?)
+        let (history, plot) = (self.history.or(config.history.take()), self.plot.or(config.plot.take()));
+        let executor = self.executor.executor_on(&self.workers)?;
+
+        let simulation = Simulation::from_config(&config)?;
+        if let Some(path) = &plot {
+            plot::check_path(path)?;
+        }
+        let mut history = history.as_deref().map(History::create).transpose()?;
+        let mut run = simulation.start(&executor)?;
+        let mut rounds: Vec<RoundReport> = Vec::new();
+        let progress = Progress::new(config.rounds, !self.no_progress && !log.quiet);
+        for report in run.by_ref() {
+            let report = report?;
+            if let Some(history) = &mut history {
+                history.round(&report)?;
+            }
+            progress.advance(|| output::line(report::round_line(&report)))?;
+            rounds.push(report);
+        }
+        drop(progress);
+        report::table(&rounds).iter().try_for_each(output::line)?;
+        if let Some(path) = &plot {
+            let title = self.config.file_stem().unwrap_or_default().to_string_lossy();
+            plot::write(path, &title, &rounds)?;
+        }
+        let Some(report) = run.evaluate()? else { return Ok(()) };
+        if let Some(history) = &mut history {
+            history.evaluation(&report)?;
+        }
+        output::line(report::evaluation_line(&report.metrics))
     }
 }

@@ -13,10 +13,13 @@ use tff_types::{DType, Path, Placement, PlacementSpec, Step, StructType, TensorT
 
 /// Some part of a JSON text is not of the type that is needed there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JsonMismatch {
-    path: Path,
-    expected: String,
-    found: String,
+pub struct JsonMismatch {
+    /// The path to the part.
+    pub path: Path,
+    /// What is needed there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
 }
 
 impl fmt::Display for JsonMismatch {
@@ -32,7 +35,10 @@ impl fmt::Display for JsonMismatch {
 impl std::error::Error for JsonMismatch {}
 
 /// Reads a value of type `ty`; the conventions are those of the module.
-pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value, JsonMismatch> {
+///
+/// # Errors
+/// [`JsonMismatch`], for the first part that is not of its type.
+pub fn read(json: &Json, ty: &Type) -> Result<Value, JsonMismatch> {
     Reader { path: Path::root() }.value(json, ty)
 }
 

@@ -1,21 +1,39 @@
 //! Running a form with the clients split into sub-rounds, whose partial aggregates are merged.
 
-use anyhow::{Result, bail};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use tff_compiler::forms::MergeableCompForm;
-use tff_exec::{Clients, Executor, Program, Value};
+use tff_exec::{Clients, ExecError, Executor, Program, Value};
+use thiserror::Error;
 
 /// A form that is ready to run.
 #[derive(Debug)]
-pub(crate) struct SubRounds {
+pub struct SubRounds {
     up_to_merge: Program,
     merge: Program,
     after_merge: Program,
 }
 
+/// Why sub-rounds failed.
+#[derive(Clone, Debug, Error)]
+pub enum SubRoundsError {
+    /// A part of the form failed.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// What is aggregated before the merge is not at the server.
+    #[error("expected a value at SERVER to merge, found {found}")]
+    NotAtServer {
+        /// What it is instead.
+        found: String,
+    },
+}
+
 impl SubRounds {
-    pub(crate) fn prepare(form: &MergeableCompForm, executor: &Executor) -> Result<Self> {
+    /// Prepares the parts of a form.
+    ///
+    /// # Errors
+    /// Where the executor cannot prepare one.
+    pub fn prepare(form: &MergeableCompForm, executor: &Executor) -> Result<Self, ExecError> {
         Ok(Self {
             up_to_merge: executor.prepare(&form.up_to_merge)?,
             merge: executor.prepare(&form.merge)?,
@@ -25,13 +43,16 @@ impl SubRounds {
 
     /// Runs up to so many sub-rounds one after another, merges what they give from left to right,
     /// and makes the result of that, for all clients at once.
-    pub(crate) fn call(
+    ///
+    /// # Errors
+    /// Where a part fails.
+    pub fn call(
         &self,
         argument: Option<Value>,
         n_clients: Option<usize>,
         sub_rounds: NonZeroUsize,
-    ) -> Result<Value> {
-        let mut merged = None;
+    ) -> Result<Value, SubRoundsError> {
+        let mut merged: Option<Value> = None;
         for clients in split(n_clients.unwrap_or(0), sub_rounds) {
             let part = argument.as_ref().map(|argument| members(argument, &clients));
             // Without clients, and without a number of them, none are needed.
@@ -42,12 +63,11 @@ impl SubRounds {
                 Some(merged) => self.merge.call(Some(Value::structure([merged, partial])), None)?,
             });
         }
-        let Some(merged) = merged.map(Value::at_server) else { bail!("expected a sub-round") };
-        let given = match argument {
-            Some(argument) => Value::structure([argument, merged]),
-            None => merged,
+        let given = match (argument, merged.map(Value::at_server)) {
+            (Some(argument), Some(merged)) => Some(Value::structure([argument, merged])),
+            (argument, merged) => argument.or(merged),
         };
-        Ok(self.after_merge.call(Some(given), n_clients)?)
+        Ok(self.after_merge.call(given, n_clients)?)
     }
 }
 
@@ -72,10 +92,10 @@ fn members(value: &Value, clients: &Range<usize>) -> Value {
     }
 }
 
-fn at_server(value: Value) -> Result<Value> {
+fn at_server(value: Value) -> Result<Value, SubRoundsError> {
     match value {
         Value::Server(member) => Ok(member.as_ref().clone()),
-        other => bail!("expected a value at SERVER to merge, found {}", other.describe()),
+        other => Err(SubRoundsError::NotAtServer { found: other.describe() }),
     }
 }
 

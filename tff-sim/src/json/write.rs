@@ -1,17 +1,59 @@
 //! Values to JSON.
 
-use super::BASE64;
-use crate::members::Members;
-use anyhow::{Result, bail};
+use super::{BASE64, Members};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tff_exec::Value;
+use tff_exec::{ExecError, Value};
 use tff_ir::{Array, Scalar};
 use tff_types::{Element, Type, TypeKind};
+use thiserror::Error;
+
+type Result<T> = std::result::Result<T, WriteError>;
+
+/// Why a value cannot be written.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A sequence cannot be read.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// All clients have the same value, and their number is not known.
+    #[error("the number of clients is not known")]
+    UnknownClients,
+    /// The value at clients is on workers.
+    #[error("values that workers hold are no result")]
+    Held,
+    /// No client has the value.
+    #[error("a value at no clients has no member")]
+    NoClients,
+    /// The value is not of its type.
+    #[error("expected {expected}, found {found}")]
+    Mismatch {
+        /// The type.
+        expected: Type,
+        /// What the value is.
+        found: String,
+    },
+    /// Functions are not data.
+    #[error("a function, {0}, has no JSON form")]
+    Function(Type),
+    /// A tensor without elements has too many empty arrays inside of each other.
+    #[error("{0}, an empty tensor, is too large for JSON")]
+    TooManyArrays(Type),
+    /// A tensor has more dimensions than readers follow.
+    #[error("a tensor of {rank} dimensions is nested too deep for JSON")]
+    TooDeep {
+        /// The number of its dimensions.
+        rank: usize,
+    },
+}
 
 /// Writes a value of type `ty`; the conventions are those of the module. `members` gets at what is
 /// inside of sequences and federated values.
-pub(crate) fn write(value: &Value, ty: &Type, members: &Members<'_>) -> Result<String> {
+///
+/// # Errors
+/// [`WriteError`].
+pub fn write(value: &Value, ty: &Type, members: &Members<'_>) -> Result<String> {
     let mut writer = Writer { out: String::new(), members };
     writer.value(value, ty)?;
     Ok(writer.out)
@@ -45,8 +87,8 @@ impl Writer<'_> {
                 self.out.push_str(&quoted(placement.uri()));
                 Ok(())
             }
-            (Value::Function(_), _) => bail!("a function, {ty}, has no JSON form"),
-            _ => bail!("expected {ty}, found {}", value.describe()),
+            (Value::Function(_), _) => Err(WriteError::Function(ty.clone())),
+            _ => Err(WriteError::Mismatch { expected: ty.clone(), found: value.describe() }),
         }
     }
 
@@ -79,10 +121,10 @@ impl Writer<'_> {
         // The empty arrays that stand above a dimension of 0.
         let outer = array.dims().iter().take_while(|&&dim| dim > 0).fold(1u64, |all, dim| all.saturating_mul(*dim));
         if array.is_empty() && outer > MAX_EMPTY {
-            bail!("{}, an empty tensor, is too large for JSON", array.ty());
+            return Err(WriteError::TooManyArrays(array.ty()));
         }
         if array.dims().len() > MAX_RANK {
-            bail!("a tensor of {} dimensions is nested too deep for JSON", array.dims().len());
+            return Err(WriteError::TooDeep { rank: array.dims().len() });
         }
         self.nested(array.dims(), &mut array.scalars());
         Ok(())
@@ -119,7 +161,8 @@ const MAX_EMPTY: u64 = 1 << 20;
 const MAX_RANK: usize = 100;
 
 /// Writes one element of a tensor.
-pub(crate) fn scalar(scalar: &Scalar) -> String {
+#[must_use]
+pub fn scalar(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int8(value) => value.to_string(),

@@ -1,13 +1,15 @@
 //! JSON text as a tree. Unlike `serde_json::Value` alone, an object with two members of one name
 //! is refused: which of them is meant cannot be known.
 
-use anyhow::Result;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// Parses one JSON text. Nesting is limited to 128 levels.
-pub(crate) fn parse(text: &[u8]) -> Result<Value> {
+///
+/// # Errors
+/// Where the text is no JSON, or an object has two members of one name.
+pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     let Strict(value) = serde_json::from_slice(text)?;
     Ok(value)
 }

@@ -1,10 +1,10 @@
 //! A picture of the metrics over the rounds.
 
-use super::report::RoundReport;
-use crate::output;
 use anyhow::{Context, Result, bail};
 use plotters::prelude::*;
 use std::path::Path;
+use tff_sim::files::{check_folder, write_bytes};
+use tff_sim::simulation::RoundReport;
 
 /// The size of the chart of one metric, in pixels.
 const CHART: (u32, u32) = (480, 320);
@@ -18,13 +18,13 @@ pub(super) fn check_path(path: &Path) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "svg") {
         bail!("{}: expected a name that ends in .svg", path.display());
     }
-    output::check_folder(path)
+    Ok(check_folder(path)?)
 }
 
 /// Draws a chart for each metric and writes them, as one SVG, to a file.
 pub(super) fn write(path: &Path, title: &str, rounds: &[RoundReport]) -> Result<()> {
     let svg = draw(title, rounds).with_context(|| path.display().to_string())?;
-    output::file(path, svg.as_bytes())
+    Ok(write_bytes(path, svg.as_bytes())?)
 }
 
 fn draw(title: &str, rounds: &[RoundReport]) -> Result<String> {

@@ -110,7 +110,7 @@ mod tests {
         match cells.push(dtype, cell.as_bytes()) {
             Some(()) => {
                 let array = cells.freeze().array(dtype, vec![], 0..1).unwrap();
-                crate::render::scalar(&array.get(0).unwrap())
+                crate::json::scalar(&array.get(0).unwrap())
             }
             None => "refused".to_owned(),
         }
@@ -126,12 +126,12 @@ mod tests {
             (DType::Int32, "7.0", "refused"),
             (DType::Int32, "", "refused"),
             (DType::Float32, "1e-3", "0.001"),
-            (DType::Float32, "16777217", "16777216"),
+            (DType::Float32, "16777217", "16777216.0"),
             (DType::Float32, "1e39", "refused"),
-            (DType::Float32, "inf", "inf"),
-            (DType::Float32, "-Infinity", "-inf"),
-            (DType::Float32, "nan", "nan"),
-            (DType::Float16, "65504", "65504"),
+            (DType::Float32, "inf", "\"inf\""),
+            (DType::Float32, "-Infinity", "\"-inf\""),
+            (DType::Float32, "nan", "\"nan\""),
+            (DType::Float16, "65504", "65504.0"),
             (DType::Float16, "70000", "refused"),
             (DType::BFloat16, "1.5", "1.5"),
             (DType::Float64, "0.1", "0.1"),

@@ -15,13 +15,15 @@
 //!
 //! What [`write()`] writes, [`read()`] reads as the same value.
 
+mod members;
 mod parse;
 mod read;
 mod write;
 
-pub(crate) use parse::parse;
-pub(crate) use read::read;
-pub(crate) use write::{scalar, write};
+pub use members::Members;
+pub use parse::parse;
+pub use read::{JsonMismatch, read};
+pub use write::{WriteError, scalar, write};
 
 /// The member that holds the content of a string that is no UTF-8.
 const BASE64: &str = "base64";
@@ -29,7 +31,6 @@ const BASE64: &str = "base64";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::members::Members;
     use std::sync::Arc;
     use tff_exec::Value;
     use tff_types::{Shape, Type};
@@ -46,7 +47,7 @@ mod tests {
     /// Reads and writes, and checks that what is written reads as the same again.
     #[track_caller]
     fn check(ty: &str, text: &str) -> String {
-        let members = Members { elements: &|it| Ok(Arc::clone(it.known_elements().unwrap())), n_clients: Some(2) };
+        let members = Members::new(|it| Ok(Arc::clone(it.known_elements().unwrap())), Some(2));
         let round = |text: &str| value_of(ty, text).map(|(value, ty)| write(&value, &ty, &members).unwrap());
         match round(text) {
             Ok(written) => {

@@ -1,75 +1,76 @@
 //! The configuration of a simulation: a TOML file whose paths are relative to itself.
 
 use crate::data::DataConfig;
-use crate::input::parse_toml;
-use anyhow::{Context, Result};
+use crate::files::{FileError, name_of, parse_toml, read_text};
 use serde::Deserialize;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// A simulation. Its keys are documented in `tff simulate --help`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Config {
+pub struct Config {
     /// The file, as it is called in messages.
     #[serde(skip)]
-    pub(crate) name: String,
+    pub name: String,
     /// The number of rounds.
-    pub(crate) rounds: u64,
+    pub rounds: u64,
     /// How many clients take part in a round; all where it is not given.
-    pub(crate) clients_per_round: Option<NonZeroUsize>,
+    pub clients_per_round: Option<NonZeroUsize>,
     /// What decides which clients take part.
     #[serde(default)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Paths into the metrics of a round: scalars to show, or structs of them. All where empty.
     #[serde(default)]
-    pub(crate) metrics: Vec<String>,
+    pub metrics: Vec<String>,
     /// Where the history goes: a JSON object a line, one a round.
-    pub(crate) history: Option<PathBuf>,
+    pub history: Option<PathBuf>,
     /// Where the picture of the metrics goes, an SVG.
-    pub(crate) plot: Option<PathBuf>,
+    pub plot: Option<PathBuf>,
     /// The iterative process.
-    pub(crate) process: ProcessConfig,
+    pub process: ProcessConfig,
     /// The evaluation after the last round.
-    pub(crate) evaluate: Option<EvaluateConfig>,
+    pub evaluate: Option<EvaluateConfig>,
     /// The data of the clients.
-    pub(crate) data: DataConfig,
+    pub data: DataConfig,
 }
 
 /// The computations of the iterative process.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ProcessConfig {
+pub struct ProcessConfig {
     /// `( -> S@SERVER)`.
-    pub(crate) initialize: PathBuf,
+    pub initialize: PathBuf,
     /// `(<S@SERVER,{D*}@CLIENTS> -> <state=S@SERVER,metrics=M@SERVER>)`.
-    pub(crate) next: PathBuf,
+    pub next: PathBuf,
 }
 
 /// The computations of the evaluation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EvaluateConfig {
+pub struct EvaluateConfig {
     /// `( -> E@SERVER)`.
-    pub(crate) initialize: PathBuf,
+    pub initialize: PathBuf,
     /// `(<E@SERVER,{D*}@CLIENTS> -> <state=E@SERVER,metrics=N@SERVER>)`.
-    pub(crate) next: PathBuf,
+    pub next: PathBuf,
     /// `(S -> W)`.
-    pub(crate) get_model_weights: PathBuf,
+    pub get_model_weights: PathBuf,
     /// `(<E,W> -> E)`.
-    pub(crate) set_model_weights: PathBuf,
+    pub set_model_weights: PathBuf,
     /// Paths into the metrics of the evaluation, as `metrics` above.
     #[serde(default)]
-    pub(crate) metrics: Vec<String>,
+    pub metrics: Vec<String>,
 }
 
 impl Config {
     /// Reads the file; the paths in it become relative to the current folder.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        let text = fs::read_to_string(path).with_context(|| name.clone())?;
-        let mut config = Self { name: name.clone(), ..parse_toml(&name, &text)? };
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is no such configuration; with the line.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let name = name_of(path);
+        let config: Self = parse_toml(&read_text(path)?).map_err(|problem| problem.of(&name))?;
+        let mut config = Self { name, ..config };
         let folder = path.parent().unwrap_or(Path::new(""));
         for path in config.paths_mut() {
             // An absolute path stays what it is.
@@ -109,9 +110,9 @@ columns = ["p0..p63", "label"]
     #[track_caller]
     fn check(from: &str, to: &str) -> String {
         assert!(MINIMAL.contains(from));
-        match parse_toml::<Config>("c.toml", &MINIMAL.replacen(from, to, 1)) {
+        match parse_toml::<Config>(&MINIMAL.replacen(from, to, 1)) {
             Ok(config) => format!("{config:?}"),
-            Err(error) => format!("{error:#}"),
+            Err(problem) => problem.of("c.toml").to_string(),
         }
     }
 
@@ -119,7 +120,7 @@ columns = ["p0..p63", "label"]
     fn paths_are_relative_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml");
-        fs::write(&path, MINIMAL.replace("\"d.csv\"", "\"/data/d.csv\"")).unwrap();
+        std::fs::write(&path, MINIMAL.replace("\"d.csv\"", "\"/data/d.csv\"")).unwrap();
         let config = Config::read(&path).unwrap();
         assert_eq!(config.process.next, folder.path().join("n.pb"));
         assert_eq!(config.data.csv, Path::new("/data/d.csv"));
