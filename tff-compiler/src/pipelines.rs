@@ -13,7 +13,7 @@ use tff_ir::Comp;
 /// What pipelines do besides what they must.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Options<'a> {
+pub struct CompileOptions<'a> {
     /// Whether secure aggregations are replaced by what computes the same **without any
     /// security**: for tests and simulations.
     pub insecure_aggregation: bool,
@@ -26,9 +26,9 @@ pub struct Options<'a> {
     pub observer: Option<Observer<'a>>,
 }
 
-impl fmt::Debug for Options<'_> {
+impl fmt::Debug for CompileOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("CompileOptions")
             .field("insecure_aggregation", &self.insecure_aggregation)
             .field("allowed_ops", &self.allowed_ops)
             .field("disallowed_ops", &self.disallowed_ops)
@@ -51,7 +51,7 @@ pub struct Compiled {
 ///
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
-pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+pub fn compile_to_native(comp: &Comp, options: &CompileOptions<'_>) -> Result<Compiled, CompileError> {
     let mut runner = Runner::new(options.observer);
     let comp = prepare(comp, true, options, &mut runner)?;
     let passes: [&dyn Pass; 6] = [
@@ -74,7 +74,7 @@ pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled,
 ///
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
-pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+pub fn call_dominant(comp: &Comp, options: &CompileOptions<'_>) -> Result<Compiled, CompileError> {
     check_valid(comp)?;
     let mut runner = Runner::new(options.observer);
     let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
@@ -87,7 +87,7 @@ pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, Com
 pub(crate) fn prepare(
     comp: &Comp,
     reduce: bool,
-    options: &Options<'_>,
+    options: &CompileOptions<'_>,
     runner: &mut Runner<'_>,
 ) -> Result<Comp, CompileError> {
     check_valid(comp)?;

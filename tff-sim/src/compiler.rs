@@ -1,7 +1,7 @@
 //! The compiler as executors take it.
 
 use std::sync::Arc;
-use tff_compiler::{Options, compile_to_native};
+use tff_compiler::{CompileOptions, compile_to_native};
 use tff_exec::Compile;
 use tff_ir::Comp;
 
@@ -9,10 +9,10 @@ use tff_ir::Comp;
 ///
 /// ```
 /// let mut options = tff_exec::Options::default();
-/// options.compile = Some(tff_sim::compiler(tff_compiler::Options::default));
+/// options.compile = Some(tff_sim::compiler(tff_compiler::CompileOptions::default));
 /// let executor = tff_exec::Executor::new(options);
 /// ```
-pub fn compiler(options: impl Fn() -> Options<'static> + Send + Sync + 'static) -> Arc<Compile> {
+pub fn compiler(options: impl Fn() -> CompileOptions<'static> + Send + Sync + 'static) -> Arc<Compile> {
     Arc::new(move |comp: &Comp| {
         let compiled = compile_to_native(comp, &options()).map_err(|error| error.to_string())?;
         Ok(compiled.comp)

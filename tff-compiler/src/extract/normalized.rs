@@ -90,10 +90,10 @@ fn take_locals(locals: &mut Vec<(Arc<str>, Comp)>, result: &mut Comp) {
 pub fn normalize_call_dominant_lambda(comp: &Comp, keep_bits: bool) -> Result<Comp, CompileError> {
     let fail = |error| located(NAME, comp, error);
     if comp.ty().as_function().is_none() {
-        return Err(fail(super::expected("a function", comp.ty())));
+        return Err(fail(Problem::expected("a function", comp.ty()).into()));
     }
     if let Some(name) = comp.free_names().first() {
-        return Err(fail(super::unbound(name)));
+        return Err(fail(Problem::unbound(name).into()));
     }
     let normalized = Normalized::new(comp)?.to_comp().map_err(|error| fail(error.into()))?;
     if keep_bits { Ok(normalized) } else { normalize_types(&normalized).map_err(fail) }

@@ -35,9 +35,9 @@ impl SubRounds {
     /// Where the executor cannot prepare one.
     pub fn prepare(form: &MergeableCompForm, executor: &Executor) -> Result<Self, ExecError> {
         Ok(Self {
-            up_to_merge: executor.prepare(&form.up_to_merge)?,
-            merge: executor.prepare(&form.merge)?,
-            after_merge: executor.prepare(&form.after_merge)?,
+            up_to_merge: executor.prepare(form.up_to_merge())?,
+            merge: executor.prepare(form.merge())?,
+            after_merge: executor.prepare(form.after_merge())?,
         })
     }
 

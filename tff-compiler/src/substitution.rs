@@ -1,10 +1,9 @@
 //! Putting other computations in the place of parts of a parameter.
 
+use crate::create::create_selection;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, CompKind, with_stack};
-
-use crate::create::create_selection;
 
 /// Replaces parts of what a free name stands for: of every chain of selections from the name the
 /// shortest start that is one of the paths. A path with no positions is the whole.
@@ -24,7 +23,7 @@ pub fn replace_selections(comp: &Comp, name: &str, replacements: &[(Vec<usize>, 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Substitution {
     /// For each name the paths, with what takes the place of the part there.
-    pub(crate) parts: HashMap<Arc<str>, Vec<(Vec<usize>, Comp)>>,
+    parts: HashMap<Arc<str>, Vec<(Vec<usize>, Comp)>>,
 }
 
 impl Substitution {
@@ -36,11 +35,6 @@ impl Substitution {
     /// Replaces the part at a path of what a name stands for.
     pub(crate) fn replace_part(&mut self, name: Arc<str>, path: Vec<usize>, comp: Comp) {
         self.parts.entry(name).or_default().push((path, comp));
-    }
-
-    /// Whether nothing is replaced.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
     }
 
     pub(crate) fn apply(&self, comp: &Comp) -> Result<Comp, BuildError> {

@@ -1,17 +1,9 @@
 //! Federated averaging as the frontend serializes it: every pipeline and form takes it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
-use prost::Message;
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
-use tff_compiler::{Compiled, Options, call_dominant, compile_to_native};
+use tff_compiler::{CompileOptions, Compiled, call_dominant, compile_to_native};
 use tff_ir::{Comp, CompiledComputation};
-use tff_proto::v0 as pb;
-
-fn read(name: &str) -> Comp {
-    let path = format!("{}/../examples/{name}", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(path).unwrap();
-    Comp::from_proto(&pb::Computation::decode(bytes.as_slice()).unwrap()).unwrap()
-}
+use tff_testing::example;
 
 /// The intrinsics and the number of graphs that are called.
 fn calls(comp: &Comp) -> String {
@@ -28,8 +20,8 @@ fn calls(comp: &Comp) -> String {
 #[test]
 fn native() {
     let native = |name: &str| {
-        let comp = read(&format!("digits/{name}"));
-        let Compiled { comp: compiled, stats } = compile_to_native(&comp, &Options::default()).unwrap();
+        let comp = example(&format!("digits/{name}"));
+        let Compiled { comp: compiled, stats } = compile_to_native(&comp, &CompileOptions::default()).unwrap();
         assert_eq!(compiled.ty(), comp.ty(), "{name}");
         let changed: Vec<_> = stats.iter().filter(|it| it.changed).map(|it| it.pass).collect();
         format!("{} by {}", calls(&compiled), changed.join(", "))
@@ -42,8 +34,8 @@ fn native() {
 #[test]
 fn what_is_all_of_jax_stays_without_tensorflow() {
     for name in ["initialize.pb", "next.pb", "evaluate.pb"] {
-        let comp = read(&format!("digits-jax/{name}"));
-        let compile = || compile_to_native(&comp, &Options::default()).unwrap().comp;
+        let comp = example(&format!("digits-jax/{name}"));
+        let compile = || compile_to_native(&comp, &CompileOptions::default()).unwrap().comp;
         let compiled = compile();
         assert!(compiled.preorder().any(|part| part.kind_name() == "xla"), "{name}");
         assert!(compiled.preorder().all(|part| part.kind_name() != "tensorflow"), "{name}");
@@ -57,18 +49,18 @@ fn what_is_all_of_jax_stays_without_tensorflow() {
 
 #[test]
 fn forms() {
-    let comp = read("digits/next.pb");
-    let map_reduce = MapReduceForm::from_comp(&comp, &Options::default()).unwrap();
-    let distribute = DistributeAggregateForm::from_comp(&comp, &Options::default()).unwrap();
-    let mergeable = MergeableCompForm::from_comp(&comp, &Options::default()).unwrap();
+    let comp = example("digits/next.pb");
+    let map_reduce = MapReduceForm::from_comp(&comp, &CompileOptions::default()).unwrap();
+    let distribute = DistributeAggregateForm::from_comp(&comp, &CompileOptions::default()).unwrap();
+    let mergeable = MergeableCompForm::from_comp(&comp, &CompileOptions::default()).unwrap();
     let wholes = [map_reduce.to_comp().unwrap(), distribute.to_comp().unwrap(), mergeable.to_comp().unwrap()];
-    let jax = read("digits-jax/next.pb");
-    let of_jax = MergeableCompForm::from_comp(&jax, &Options::default()).unwrap();
+    let jax = example("digits-jax/next.pb");
+    let of_jax = MergeableCompForm::from_comp(&jax, &CompileOptions::default()).unwrap();
     assert!(of_jax.parts().iter().all(|(_, part)| part.preorder().all(|part| part.kind_name() != "tensorflow")));
     assert!(jax.ty().is_assignable_from(of_jax.to_comp().unwrap().ty()));
     for whole in wholes {
         assert!(comp.ty().is_assignable_from(whole.ty()), "{}\n{}", comp.ty(), whole.ty());
-        let compiled = call_dominant(&whole, &Options::default()).unwrap().comp;
+        let compiled = call_dominant(&whole, &CompileOptions::default()).unwrap().comp;
         assert_eq!(compiled.to_string().matches("federated_broadcast").count(), 1);
     }
 }
