@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
     ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
     ("tff-testing", &["tff-proto", "tff-types", "tff-ir"]),
+    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
 ];
 
 /// What only the CLI may name: prose errors, arguments, terminals, pictures, sinks of logs.
@@ -109,7 +110,7 @@ fn stated_dependencies(manifest: &str) -> Result<Vec<Dependency>, Box<dyn Error>
 
 #[test]
 fn no_crate_states_a_forbidden_dependency() -> Result<(), Box<dyn Error>> {
-    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml", "tff-python/Cargo.toml"] {
         let dependencies = stated_dependencies(manifest)?;
         // An empty list would prove nothing.
         assert!(dependencies.iter().any(|dependency| dependency.is_ours), "{manifest}: no dependency among our crates");

@@ -40,6 +40,15 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// Where in the computation that the pass was given something is wrong; none where the error is about
+    /// several places, or is a defect of a pass.
+    #[must_use]
+    pub const fn path(&self) -> Option<&CompPath> {
+        if let Self::Pass { path, .. } = self { Some(path) } else { None }
+    }
+}
+
 /// What keeps a computation, or a part of it, from being rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -1,4 +1,5 @@
-//! The orders in which passes run, one pipeline for each form.
+//! The orders in which passes run: one pipeline to what runtimes compute, one to call-dominant form, and
+//! what forms start with. A comment says why a pass comes after another; `tests/it/order.rs` shows it.
 
 use crate::error::CompileError;
 use crate::pass::{Observer, Pass, PassStats, Runner, check_valid};
@@ -55,15 +56,17 @@ pub fn compile_to_native(comp: &Comp, options: &CompileOptions<'_>) -> Result<Co
     let mut runner = Runner::new(options.observer);
     let comp = prepare(comp, true, options, &mut runner)?;
     let passes: [&dyn Pass; 6] = [
-        // Bodies are functions that are called: what calls them is made call-dominant after.
+        // After the reduction of intrinsics: their bodies are functions, which are called here.
         &ToCallDominant,
-        // Unused calls are known only when every call is a local.
+        // After call-dominant form: only the calls that are locals can be unused, or equal.
         &RemoveUnusedBlockLocals,
         &EliminateCommonSubexpressions,
-        // Functions that call one another, and what is not needed, must be gone.
+        // After call-dominant form and the removal: a function that calls another one, or a module that
+        // nobody needs, does not become a graph.
         &CompileLocalSubcomputations,
-        // Merging makes new graphs; ids are of what they are in the end.
+        // After what makes graphs: new ones may be equal.
         &ShareEqualBodies,
+        // After what makes or changes graphs: an id is that of the graph as it is in the end.
         &AddCacheIds,
     ];
     let comp = passes.into_iter().try_fold(comp, |comp, pass| runner.run(pass, comp))?;
@@ -94,7 +97,8 @@ pub(crate) fn prepare(
     let bodies = ReduceIntrinsics { insecure: options.insecure_aggregation };
     let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
     let reduction: Option<&dyn Pass> = if reduce { Some(&bodies) } else { None };
-    // Each graph is looked into once, and while it is where it was written, for messages.
+    // Before call-dominant form: messages about a graph then lead to where it was written. And equal
+    // graphs are made one before graphs are looked into, so that this happens once.
     let passes: [&dyn Pass; 3] = [&ShareEqualBodies, &check, &DisableCallRewriting];
     reduction.into_iter().chain(passes).try_fold(comp.clone(), |comp, pass| runner.run(pass, comp))
 }

@@ -27,6 +27,8 @@ impl Normalized {
 
     /// As [`Normalized::new`], by passes that this runner runs.
     pub(crate) fn by(runner: &mut Runner<'_>, comp: &Comp) -> Result<Self, CompileError> {
+        // Maps of the identity first: a local that is left over by one calls nothing, and is gone in
+        // call-dominant form. Unused calls last: they are known when every call is a local.
         let passes: [&dyn Pass; 3] = [&RemoveMappedOrAppliedIdentity, &ToCallDominant, &RemoveUnusedBlockLocals];
         let written = written_out(comp).map_err(|error| located(NAME, comp, error.into()))?;
         let comp = passes.into_iter().try_fold(written, |comp, pass| runner.run(pass, comp))?;

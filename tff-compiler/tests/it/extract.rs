@@ -39,6 +39,7 @@ fn functions_are_normalized() {
     insta::assert_snapshot!(check("(v:int32 -> v)", false), @"(v -> (let  in v))");
     insta::assert_snapshot!(check("(let a=comp#one() in (x:int32 -> comp#add(<a,x>)))", false), @"(_var1 -> (let _var_1_1=comp#one(),_var_1_2=comp#add(<_var_1_1,_var1>) in _var_1_2))");
     insta::assert_snapshot!(check("comp#add", false), @"(_var1 -> (let _var_1_1=comp#add(_var1) in _var_1_1))");
+    insta::assert_snapshot!(check("(v:{int32}@CLIENTS -> (let w=%federated_map(<(x:int32 -> x),v>) in w))", false), @"(v -> (let  in v))");
     insta::assert_snapshot!(check("lit int32 1", false), @"normalize_call_dominant_lambda at .: expected a function, found int32");
     insta::assert_snapshot!(check("(x:int32 -> y:int32)", false), @"normalize_call_dominant_lambda at .: it contains the unbound reference `y`: it needs what is not available to it");
     let bits = |keep| normalize_call_dominant_lambda(&comp("(x:int32@CLIENTS -> x)"), keep).unwrap().ty().to_string();

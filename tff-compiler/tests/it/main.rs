@@ -5,6 +5,7 @@ mod bodies;
 mod digits;
 mod extract;
 mod forms;
+mod order;
 mod passes;
 mod pipelines;
 mod properties;
