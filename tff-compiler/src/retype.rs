@@ -2,7 +2,7 @@
 
 use crate::error::PassError;
 use std::sync::Arc;
-use tff_ir::{Comp, CompKind, Scope, with_stack};
+use tff_ir::{Comp, CompKind, Scope, Transformed, transform_postorder, with_stack};
 use tff_types::{Type, TypeError};
 
 /// What becomes of the parts of a computation whose types change.
@@ -20,6 +20,46 @@ pub(crate) trait Retype {
 /// Rebuilds a computation.
 pub(crate) fn retype(comp: &Comp, how: &mut dyn Retype) -> Result<Comp, PassError> {
     rebuild(comp, &mut Scope::new(), how)
+}
+
+/// Rewrites every part, from the innermost out, into one of a type that is assignable to its own.
+///
+/// Where that is another type, such as `int32@CLIENTS` in place of `{int32}@CLIENTS`, references to locals
+/// get the types that the locals have then.
+pub(crate) fn rewrite_values(
+    comp: &Comp,
+    rewrite: &mut dyn FnMut(Comp) -> Result<Transformed, PassError>,
+) -> Result<Transformed, PassError> {
+    let mut has_other_type = false;
+    let transformed = transform_postorder(comp, &mut |part| {
+        let ty = part.ty().clone();
+        let rewritten = rewrite(part)?;
+        has_other_type |= !ty.is_equivalent_to(rewritten.comp.ty());
+        Ok::<_, PassError>(rewritten)
+    })?;
+    if has_other_type { retype_references(&transformed.comp).map(Transformed::yes) } else { Ok(transformed) }
+}
+
+/// Gives references to locals the types that the locals have.
+pub(crate) fn retype_references(comp: &Comp) -> Result<Comp, PassError> {
+    retype(comp, &mut Keep)
+}
+
+/// Parameters, free names and intrinsics keep their types.
+struct Keep;
+
+impl Retype for Keep {
+    fn ty(&self, ty: &Type) -> Result<Type, TypeError> {
+        Ok(ty.clone())
+    }
+
+    fn call(&mut self, call: &Comp, function: &Comp, argument: Option<Comp>) -> Result<Comp, PassError> {
+        Comp::call(function.clone(), argument).map_err(|error| PassError::at(call, error))
+    }
+
+    fn intrinsic(&mut self, intrinsic: &Comp) -> Result<Comp, PassError> {
+        Ok(intrinsic.clone())
+    }
 }
 
 fn rebuild(comp: &Comp, scope: &mut Scope<Type>, how: &mut dyn Retype) -> Result<Comp, PassError> {
