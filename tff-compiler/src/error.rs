@@ -70,8 +70,8 @@ pub enum Problem {
     /// The intrinsic has no meaning for this type.
     #[error("{uri} cannot be computed as {ty}: {reason}")]
     Intrinsic {
-        /// The intrinsic.
-        uri: &'static str,
+        /// What identifies the intrinsic.
+        uri: String,
         /// The type of the intrinsic.
         ty: Type,
         /// What is wrong with it.

@@ -13,7 +13,7 @@ use tff_compiler::graph::{BinaryOp, Fill, generic};
 use tff_compiler::pass::{Pass, run_pass};
 use tff_compiler::{CompileError, Options, compile_to_native, passes};
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, CompiledComputation, Opaque, Scalar, TensorFlow, Xla, XlaBinding};
+use tff_ir::{Comp, CompiledComputation, Intrinsic, Opaque, Scalar, TensorFlow, Xla, XlaBinding};
 use tff_proto::tensorflow as tf;
 use tff_types::Type;
 
@@ -201,7 +201,7 @@ fn calls_of_functions_are_not_rewritten_at_run_time() {
 #[test]
 fn a_function_is_split_into_three() {
     let split = |text: &str, before: &[Vec<usize>]| {
-        let is_sum = |uri: &str| uri == "federated_sum";
+        let is_sum = |intrinsic: &Intrinsic| *intrinsic == Intrinsic::FederatedSum;
         let paths = AllowedPaths { before, intrinsic: &[], after: &[vec![0]] };
         match divisive_force_align_and_split_by_intrinsics(&comp(text), &is_sum, paths) {
             Ok(DivisiveSplit { before, intrinsic, after }) => {

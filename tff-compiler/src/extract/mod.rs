@@ -19,7 +19,7 @@ pub use replace_selections::replace_selections;
 pub use strip_placement::strip_placement;
 pub use subparameters::as_function_of_some_subparameters;
 
-pub(crate) use dependencies::{called_uri, check_not_dependent};
+pub(crate) use dependencies::{called, check_not_dependent};
 pub(crate) use force_align::{element_of_members, split};
 pub(crate) use normalized::Normalized;
 pub(crate) use replace_selections::{Substitution, path_from_name};

@@ -1,6 +1,6 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
-use super::intrinsic::Intrinsic;
+use super::intrinsic::native;
 use super::run::{Compiled, Function};
 use crate::{ExecError, Value};
 use std::collections::HashMap;
@@ -157,13 +157,8 @@ impl Compiler {
             CompKind::Lambda(lambda) => self.lambda(lambda, comp),
             CompKind::Block(block) => self.block(block),
             CompKind::Intrinsic(intrinsic) => {
-                Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
-                    Some(known) => Function::intrinsic(known, comp.ty()),
-                    None => {
-                        self.is_native = false;
-                        Function::unknown(intrinsic.uri.clone())
-                    }
-                })))
+                self.is_native &= native(intrinsic).is_some();
+                Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
             CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),

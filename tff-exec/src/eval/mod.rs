@@ -13,6 +13,5 @@ mod source;
 
 pub(crate) use code::{Code, Compilation, compile};
 pub(crate) use federated::{arguments, is_placed, leaves};
-pub(crate) use intrinsic::Intrinsic;
 pub use run::Function;
 pub(crate) use run::{Context, Frame, select};

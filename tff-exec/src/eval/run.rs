@@ -1,8 +1,7 @@
 //! Running code: frames, closures, calls.
 
 use super::code::{Code, LambdaCode};
-use super::intrinsic::Intrinsic;
-use super::{federated, sequences};
+use super::intrinsic::native;
 use crate::composing::Children;
 use crate::executor::Runtime;
 use crate::leaf::Prepared;
@@ -12,7 +11,7 @@ use rayon::prelude::*;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tff_ir::CompiledComputation;
+use tff_ir::{CompiledComputation, Intrinsic};
 use tff_types::{FunctionType, Type};
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
@@ -30,10 +29,9 @@ pub struct Function(pub(super) Kind);
 #[derive(Clone)]
 pub(super) enum Kind {
     Closure(Arc<LambdaCode>, StructValue),
+    /// One that a compiler would have to reduce is a value like others, until it is called.
     Intrinsic(Intrinsic, Type),
     Compiled(Arc<Compiled>),
-    /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
-    Unknown(Arc<str>),
 }
 
 /// A compiled computation, prepared by its leaf when it is first called.
@@ -72,12 +70,8 @@ impl Function {
         }
     }
 
-    pub(crate) fn intrinsic(intrinsic: Intrinsic, ty: &Type) -> Self {
-        Self(Kind::Intrinsic(intrinsic, ty.clone()))
-    }
-
-    pub(crate) fn unknown(uri: Arc<str>) -> Self {
-        Self(Kind::Unknown(uri))
+    pub(crate) fn intrinsic(intrinsic: &Intrinsic, ty: &Type) -> Self {
+        Self(Kind::Intrinsic(intrinsic.clone(), ty.clone()))
     }
 
     pub(crate) fn compiled(compiled: Compiled) -> Self {
@@ -88,7 +82,7 @@ impl Function {
     pub(crate) fn depth(&self) -> u32 {
         match &self.0 {
             Kind::Closure(_, captured) => captured.depth(),
-            Kind::Intrinsic(..) | Kind::Compiled(_) | Kind::Unknown(_) => 1,
+            Kind::Intrinsic(..) | Kind::Compiled(_) => 1,
         }
     }
 
@@ -98,7 +92,6 @@ impl Function {
             Kind::Closure(lambda, _) => lambda.comp.ty().as_function().map(|ty| &ty.result),
             Kind::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
             Kind::Compiled(compiled) => Some(&compiled.ty.result),
-            Kind::Unknown(_) => None,
         }
     }
 }
@@ -109,7 +102,6 @@ impl fmt::Debug for Function {
             Kind::Closure(lambda, _) => write!(f, "Function(lambda of type {})", lambda.comp.ty()),
             Kind::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
             Kind::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
-            Kind::Unknown(uri) => write!(f, "Function({uri})"),
         }
     }
 }
@@ -223,36 +215,18 @@ impl<'a> Context<'a> {
                 inner.eval(&lambda.result, &mut frame)
             }
             Kind::Intrinsic(intrinsic, ty) => {
+                let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
-                inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
+                let there = match self.children {
+                    Some(children) => children.call(&inner, intrinsic, ty, &argument),
+                    None => Ok(None),
+                };
+                let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
+                value.map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => {
                 stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.runtime)?.consume(argument))
             }
-            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
-        }
-    }
-
-    fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
-        if let Some(children) = self.children
-            && let Some(value) = children.call(self, intrinsic, ty, &argument)?
-        {
-            return Ok(value);
-        }
-        match intrinsic {
-            Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
-            Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),
-            Intrinsic::FederatedMapAllEqual => federated::map_all_equal(self, &argument),
-            Intrinsic::FederatedBroadcast => federated::broadcast(argument),
-            Intrinsic::FederatedEvalAtClients => federated::eval_at_clients(self, &argument),
-            Intrinsic::FederatedEvalAtServer => federated::eval_at_server(self, &argument),
-            Intrinsic::FederatedSelect => federated::select(self, ty, &argument),
-            Intrinsic::FederatedValueAtClients => federated::value_at_clients(argument),
-            Intrinsic::FederatedValueAtServer => federated::value_at_server(argument),
-            Intrinsic::FederatedZipAtClients => federated::zip_at_clients(&argument),
-            Intrinsic::FederatedZipAtServer => federated::zip_at_server(&argument),
-            Intrinsic::SequenceMap => sequences::map(self, ty, &argument),
-            Intrinsic::SequenceReduce => sequences::reduce(self, &argument),
         }
     }
 
@@ -288,6 +262,10 @@ impl<'a> Context<'a> {
         // `None` stands only behind the first error, where collecting has already stopped.
         results.into_iter().flatten().collect()
     }
+}
+
+pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
+    ExecError::UnknownIntrinsic(intrinsic.uri().into())
 }
 
 /// The element of a struct at this position.

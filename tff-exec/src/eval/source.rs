@@ -1,6 +1,7 @@
 //! Functions as computations again, for those who must be sent them.
 
-use super::run::{Compiled, Function, Kind};
+use super::intrinsic::native;
+use super::run::{Compiled, Function, Kind, unknown};
 use crate::{ExecError, Value};
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp};
@@ -26,9 +27,9 @@ impl Function {
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
                 Comp::lambda(parameter, result).map_err(wrong)
             }
-            Kind::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.uri(), ty.clone()).map_err(wrong),
+            Kind::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
+            Kind::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
             Kind::Compiled(compiled) => compiled.to_comp(),
-            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }
 
@@ -38,7 +39,7 @@ impl Function {
         match &self.0 {
             Kind::Closure(lambda, captured) if captured.is_empty() => Some(Arc::as_ptr(lambda).addr()),
             Kind::Compiled(compiled) => Some(Arc::as_ptr(compiled).addr()),
-            Kind::Closure(..) | Kind::Intrinsic(..) | Kind::Unknown(_) => None,
+            Kind::Closure(..) | Kind::Intrinsic(..) => None,
         }
     }
 }
