@@ -40,6 +40,15 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// Where in the computation that the pass was given something is wrong; none where the error is about
+    /// several places, or is a defect of a pass.
+    #[must_use]
+    pub const fn path(&self) -> Option<&CompPath> {
+        if let Self::Pass { path, .. } = self { Some(path) } else { None }
+    }
+}
+
 /// What keeps a computation, or a part of it, from being rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -109,6 +118,15 @@ pub enum Problem {
         /// The name that it refers to.
         name: String,
     },
+    /// A part of a form cannot be made.
+    #[error("in {part}: {problem}")]
+    Part {
+        /// The role of the part.
+        part: &'static str,
+        /// What is wrong.
+        #[source]
+        problem: Box<Problem>,
+    },
     /// Types that belong together do not fit.
     #[error("{what}: {mismatch}")]
     Mismatch {
@@ -117,6 +135,18 @@ pub enum Problem {
         /// How they differ.
         mismatch: Box<Mismatch>,
     },
+}
+
+impl Problem {
+    /// A type that does not suit.
+    pub(crate) fn expected(expected: &'static str, found: &Type) -> Self {
+        Self::Expected { expected, found: found.to_string() }
+    }
+
+    /// A name that nothing binds.
+    pub(crate) fn unbound(name: &str) -> Self {
+        Self::Unbound { name: name.to_owned() }
+    }
 }
 
 /// A [`Problem`] and the address of the node it is about, if it is about one.
@@ -132,6 +162,21 @@ impl PassError {
     /// A problem with one node.
     pub fn at(node: &tff_ir::Comp, problem: impl Into<Problem>) -> Self {
         Self { problem: problem.into(), node: Some(node.address()) }
+    }
+
+    /// The same problem, with this node where it is about none yet.
+    pub(crate) fn or_at(self, node: &tff_ir::Comp) -> Self {
+        Self { node: self.node.or(Some(node.address())), ..self }
+    }
+
+    /// The problem as one of a part of a form.
+    pub(crate) fn in_part(self, part: &'static str) -> Self {
+        Problem::Part { part, problem: Box::new(self.problem) }.into()
+    }
+
+    /// The problem alone: for nodes that are not in the computation that the user sees.
+    pub(crate) fn without_place(self) -> Self {
+        Self { node: None, ..self }
     }
 }
 

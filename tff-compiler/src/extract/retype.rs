@@ -58,9 +58,6 @@ fn rebuild(comp: &Comp, scope: &mut Scope<Type>, how: &mut dyn Retype) -> Result
             how.call(comp, &call.function, argument)
         }
         CompKind::Intrinsic(_) => how.intrinsic(comp),
-        _ => comp.map_children(|child| rebuild(child, scope, how)).map_err(|error| match error.node {
-            None => PassError::at(comp, error.problem),
-            Some(_) => error,
-        }),
+        _ => comp.map_children(|child| rebuild(child, scope, how)).map_err(|error| error.or_at(comp)),
     })
 }
