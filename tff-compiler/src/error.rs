@@ -1,11 +1,13 @@
 //! What can go wrong while a computation is compiled.
 
-use crate::graph::GraphError;
+use crate::graph::{GraphError, brief};
 use tff_ir::{BuildError, CompPath, Diagnostic};
 use tff_types::{Mismatch, Type, TypeError};
 use thiserror::Error;
 
-/// Why a computation cannot be compiled: which pass says so, where, and what the matter is.
+/// Why a computation cannot be compiled: which pass says so, where, and what is wrong.
+///
+/// Every message is one line of limited length, whatever the names in the computation are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CompileError {
     /// The computation breaks rules already before it is compiled.
@@ -68,8 +70,8 @@ pub enum Problem {
         /// How many it may have.
         limit: usize,
     },
-    /// The intrinsic is none that anyone knows.
-    #[error("no intrinsic is named `{uri}`{}", nearest.map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default())]
+    /// There is no intrinsic of this name.
+    #[error("no intrinsic is named `{}`{}", brief(uri), nearest.map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default())]
     UnknownIntrinsic {
         /// What it is called.
         uri: String,
@@ -77,7 +79,7 @@ pub enum Problem {
         nearest: Option<&'static str>,
     },
     /// The intrinsic has no meaning for this type.
-    #[error("{uri} cannot be computed as {ty}: {reason}")]
+    #[error("{uri} cannot be computed as {}: {reason}", brief(ty))]
     Intrinsic {
         /// What identifies the intrinsic.
         uri: String,
@@ -86,14 +88,14 @@ pub enum Problem {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// What is expected to be local is not.
-    #[error("{what} cannot be part of a graph")]
+    /// What is to become a graph is not local.
+    #[error("{} cannot be part of a graph", brief(what))]
     NotLocal {
         /// What it is.
         what: String,
     },
     /// The computation is of a type, or of a shape, that does not suit.
-    #[error("expected {expected}, found {found}")]
+    #[error("expected {expected}, found {}", brief(found))]
     Expected {
         /// What would suit.
         expected: &'static str,
@@ -101,7 +103,7 @@ pub enum Problem {
         found: String,
     },
     /// An intrinsic needs the result of one that it must not depend on.
-    #[error("{later} dependent on {earlier}: {later_call} needs the result of {earlier_call}")]
+    #[error("{later} dependent on {earlier}: {} needs the result of {}", brief(later_call), brief(earlier_call))]
     Dependent {
         /// Which kind of intrinsic depends.
         later: &'static str,
@@ -113,7 +115,7 @@ pub enum Problem {
         earlier_call: String,
     },
     /// A part of the computation needs what it is not given.
-    #[error("it contains the unbound reference `{name}`: it needs what is not available to it")]
+    #[error("it contains the unbound reference `{}`: it needs what is not available to it", brief(name))]
     Unbound {
         /// The name that it refers to.
         name: String,

@@ -33,6 +33,7 @@ pub mod passes;
 mod pipelines;
 mod reductions;
 mod rename;
+mod retype;
 mod substitution;
 
 pub use elementwise::{BinaryOp, Fill};

@@ -5,7 +5,6 @@ mod divisive;
 mod force_align;
 mod normalize_types;
 mod normalized;
-mod retype;
 mod slice;
 mod strip_placement;
 mod subparameters;

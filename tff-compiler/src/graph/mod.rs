@@ -45,5 +45,6 @@ pub use builder::GraphBuilder;
 pub use cache_id::cache_id;
 pub use config::disable_call_rewriting;
 pub use error::GraphError;
+pub(crate) use error::brief;
 pub use ops::{check_allowed_ops, check_disallowed_ops, op_names};
 pub use wire::Wire;

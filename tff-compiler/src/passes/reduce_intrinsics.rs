@@ -4,8 +4,9 @@ use crate::error::{PassError, Problem};
 use crate::leaves::Leaves;
 use crate::pass::Pass;
 use crate::reductions::{Leaf, find};
+use crate::retype::rewrite_values;
 use std::collections::HashMap;
-use tff_ir::{Comp, Intrinsic, Transformed, transform_postorder};
+use tff_ir::{Comp, Intrinsic, Transformed};
 use tff_types::Type;
 
 /// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
@@ -36,7 +37,7 @@ impl Pass for ReduceIntrinsics {
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
         let leaves = Leaves::new(comp);
         let mut bodies = HashMap::new();
-        transform_postorder(comp, &mut |comp| self.reduce(comp, &leaves, &mut bodies))
+        rewrite_values(comp, &mut |comp| self.reduce(comp, &leaves, &mut bodies))
     }
 }
 
@@ -47,8 +48,7 @@ impl ReduceIntrinsics {
     fn reduce(&self, comp: Comp, leaves: &Leaves, bodies: &mut Bodies) -> Result<Transformed, PassError> {
         let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
         if let Intrinsic::Other(uri) = intrinsic {
-            let nearest = Intrinsic::nearest(uri);
-            let uri = uri.chars().take(100).collect();
+            let (uri, nearest) = (uri.to_string(), Intrinsic::nearest(uri));
             return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest }));
         }
         let Some(reduction) = find(intrinsic, self.insecure) else { return Ok(Transformed::no(comp)) };

@@ -14,6 +14,7 @@ use tff_testing::{comp_with, message, module, ty, with_graph};
 /// | `add` | `(<int32,int32> -> int32)` | the sum |
 /// | `one`, `uno` | `( -> int32)` | one; two graphs that are equal |
 /// | `tf` | `(int32 -> int32)` | the argument |
+/// | `vector` | `(int32[?] -> int32[?])` | the argument |
 /// | `random` | `(int32 -> int32)` | an op that nobody knows |
 /// | `calling` | `(int32 -> int32)` | a graph that calls a function of its own |
 /// | `broken` | `(int32 -> int32)` | bytes that are not a graph |
@@ -38,6 +39,7 @@ pub(crate) fn bodies() -> Vec<(&'static str, Comp)> {
         ("broken", with_graph(&identity, |graph| graph.graph.value = vec![255, 255].into())),
         ("gone", with_graph(&identity, |graph| graph.result = TensorFlowBinding::Tensor("gone:0".into()))),
         ("tf", identity),
+        ("vector", generic::identity(&ty("int32[?]")).unwrap()),
         ("xla", module()),
     ]
 }

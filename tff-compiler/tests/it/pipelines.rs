@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::{CompileError, CompileOptions, call_dominant, compile_to_native};
 use tff_ir::{Comp, CompiledComputation};
-use tff_testing::{comp_of, graph, module, records};
+use tff_testing::{comp_of, graph, module, records, ty};
+use tff_types::Type;
 
 fn check(file: &str, least: usize) {
     let mut cases = 0;
@@ -169,4 +170,33 @@ fn bad_inputs_are_refused_with_pass_path_and_reason() {
     compile_local_subcomputations at .lambda.result.block.local[0](_var1): `the binding of the result` refers to the node `gone`, which is not in the graph
     disable_call_rewriting at .lambda.result.block.local[0](y).call.function: the computation holds no graph
     ");
+}
+
+/// Names are chosen by whoever sends the computation.
+#[test]
+fn messages_are_one_line_of_limited_length() {
+    let name = format!("\u{1b}[31m\n{}", "x".repeat(1 << 20));
+    let int = || ty("int32");
+    let free = Comp::reference(name.clone(), int()).unwrap();
+    let clients = Type::structure([(Some("a"), Type::structure([(Some(name.as_str()), int())]).unwrap())]).unwrap();
+    let clients = Type::at_clients(clients).unwrap();
+    let unknown = Type::function(Some(clients.clone()), Type::at_server(int()).unwrap()).unwrap();
+    let unknown = Comp::intrinsic(name.as_str(), unknown).unwrap();
+    let call = Comp::call(unknown.clone(), Some(Comp::reference("v", clients.clone()).unwrap())).unwrap();
+    let comps = [
+        unknown,
+        free.clone(),
+        Comp::lambda(Some((name.as_str(), clients.clone())), free).unwrap(),
+        Comp::lambda(Some(("v", clients.clone())), call).unwrap(),
+        Comp::lambda(Some(("v", clients)), comp("comp#broken")).unwrap(),
+    ];
+    let targets =
+        [Target::Native, Target::MapReduce, Target::DistributeAggregate, Target::Mergeable, Target::Broadcast];
+    let mut said = 0;
+    for (comp, target) in comps.iter().flat_map(|comp| targets.map(|target| (comp, target))) {
+        let message = error(target, comp).to_string();
+        assert!(message.len() < 3000 && !message.contains(char::is_control), "{} bytes: {message:?}", message.len());
+        said += 1;
+    }
+    assert_eq!(said, 25);
 }
