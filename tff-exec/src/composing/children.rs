@@ -1,10 +1,10 @@
 //! The children of one run, what they were sent, and the intrinsics that they do.
 
 use super::Child;
-use super::held::{Held, Part, sent_by};
+use super::held::{Held, Part, read_placed};
 use crate::eval::{Context, Elsewhere, Intrinsic, arguments, is_placed, leaves};
 use crate::values::ClientValues;
-use crate::values::wire::{Reader, Writer};
+use crate::values::wire::Writer;
 use crate::{Clients, ExecError, Function, Value};
 use std::any::Any;
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Children {
         let placed = Type::at_server(partial)?;
         let mut merged = None;
         folded.compute(|child, part| {
-            let part = match Reader::default().read(&part, Some(&placed)).map_err(|error| sent_by(child, error))? {
+            let part = match read_placed(child, &part, &placed)? {
                 Value::Server(member) => Value::clone(&member),
                 _ => return Err(ExecError::Internal("a value at the server that is none")),
             };

@@ -32,8 +32,19 @@ impl fmt::Debug for Held {
     }
 }
 
+/// Reads a value of a federated type that a child sent.
+pub(super) fn read_placed(child: &dyn Child, message: &pb::Value, ty: &Type) -> Result<Value, ExecError> {
+    let read = match (&message.value, ty.as_federated()) {
+        (Some(pb::value::Value::Federated(_)), _) | (_, None) => {
+            Reader { n_clients: Some(child.n_clients()), ..Reader::default() }.read(message, Some(ty))
+        }
+        (_, Some(ty)) => Err(ExecError::mismatch(format!("a value at {}", ty.placement), "one without placement")),
+    };
+    read.map_err(|error| sent_by(child, error))
+}
+
 /// Says who sent what is wrong.
-pub(super) fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
+fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
     error.at(format!("worker {}", child.name()))
 }
 
@@ -92,11 +103,9 @@ impl HeldElsewhere for Held {
         let ty = Type::at_clients(member.clone())?;
         let mut members = Vec::with_capacity(self.n_clients());
         self.compute(|child, message| {
-            let n_clients = child.n_clients();
-            let mut reader = Reader { n_clients: Some(n_clients), ..Reader::default() };
-            match reader.read(&message, Some(&ty)).map_err(|error| sent_by(child, error))? {
+            match read_placed(child, &message, &ty)? {
                 Value::Clients(Clients::AllEqual(member)) => {
-                    members.extend(std::iter::repeat_n(Value::clone(&member), n_clients));
+                    members.extend(std::iter::repeat_n(Value::clone(&member), child.n_clients()));
                 }
                 Value::Clients(Clients::Each(own)) => members.extend_from_slice(&own),
                 _ => return Err(ExecError::Internal("a value at clients that is none")),

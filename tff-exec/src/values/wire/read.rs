@@ -49,7 +49,7 @@ impl Reader<'_> {
                 self.dialect.tensor_protos = true;
                 return self.tensor(array_from_any(any)?, ty);
             }
-            (None, None) => return Err(ty.map_or(ExecError::Empty, |ty| mismatch(ty, "an empty value"))),
+            (None, None) => return Err(ty.map_or(ExecError::Empty, |ty| ExecError::mismatch(ty, "an empty value"))),
         };
         match kind {
             V::Array(array) => {
@@ -61,7 +61,7 @@ impl Reader<'_> {
             V::Federated(value) => self.federated(value, ty, depth),
             V::Computation(comp) => match (ty, self.function) {
                 (Some(ty), Some(function)) if ty.as_function().is_some() => Ok(Value::Function(function(comp, ty)?)),
-                (Some(ty), _) => Err(mismatch(ty, "a computation")),
+                (Some(ty), _) => Err(ExecError::mismatch(ty, "a computation")),
                 (None, _) => Err(ExecError::mismatch("a value that is no computation", "a computation")),
             },
         }
@@ -71,7 +71,7 @@ impl Reader<'_> {
         match ty.map(|ty| (ty, ty.kind())) {
             None => {}
             Some((_, TypeKind::Tensor(tensor_ty))) => check_tensor(tensor_ty, &array)?,
-            Some((ty, _)) => return Err(mismatch(ty, "a tensor")),
+            Some((ty, _)) => return Err(ExecError::mismatch(ty, "a tensor")),
         }
         Ok(Value::Tensor(Tensor::new(match self.wrap {
             None => array,
@@ -83,7 +83,9 @@ impl Reader<'_> {
         let types = match ty.map(|ty| (ty, ty.as_struct())) {
             None => None,
             Some((_, Some(structure))) if structure.len() == value.element.len() => Some(structure.elements()),
-            Some((ty, _)) => return Err(mismatch(ty, format!("a struct of {} elements", value.element.len()))),
+            Some((ty, _)) => {
+                return Err(ExecError::mismatch(ty, format!("a struct of {} elements", value.element.len())));
+            }
         };
         let elements = value.element.iter().enumerate().map(|(index, element)| {
             let declared = types.and_then(|types| types.get(index));
@@ -92,7 +94,8 @@ impl Reader<'_> {
                 let (expected, found) = (format!("an element named `{name}`"), format!("`{}`", element.name));
                 return Err(ExecError::mismatch(expected, found).at_element(index, None));
             }
-            let missing = || declared.map_or(ExecError::Empty, |declared| mismatch(&declared.ty, "no value"));
+            let missing =
+                || declared.map_or(ExecError::Empty, |declared| ExecError::mismatch(&declared.ty, "no value"));
             let member = element.value.as_ref().ok_or_else(missing);
             member
                 .and_then(|member| self.read_at(member, declared.map(|declared| &declared.ty), depth + 1))
@@ -107,7 +110,7 @@ impl Reader<'_> {
         let stated = stated.map_err(|error| ExecError::Decode(error.to_string()))?;
         let element = match ty.map(|ty| (ty, ty.as_sequence())) {
             None => stated,
-            Some((ty, None)) => return Err(mismatch(ty, "a sequence")),
+            Some((ty, None)) => return Err(ExecError::mismatch(ty, "a sequence")),
             Some((ty, Some(sequence))) => {
                 if let Some(stated) = stated.filter(|stated| !sequence.element.is_assignable_from(stated)) {
                     return Err(ExecError::mismatch(ty, format!("{stated}*")));
@@ -165,7 +168,7 @@ impl Reader<'_> {
         let expected = match ty.map(|ty| (ty, ty.as_federated())) {
             None => None,
             Some((_, Some(federated))) => Some(federated),
-            Some((ty, None)) => return Err(mismatch(ty, "a federated value")),
+            Some((ty, None)) => return Err(ExecError::mismatch(ty, "a federated value")),
         };
         let stated = value.r#type.as_ref();
         let all_equal = stated.is_some_and(|ty| ty.all_equal);
@@ -220,14 +223,6 @@ fn uri(ty: Option<&pb::FederatedType>) -> &str {
         Some(pb::placement_spec::Placement::Value(placement)) => &placement.uri,
         Some(pb::placement_spec::Placement::Label(label)) => &label.label,
         None => "",
-    }
-}
-
-/// Says that a message holds something of another kind than the type.
-fn mismatch(ty: &Type, found: impl ToString) -> ExecError {
-    match ty.as_federated() {
-        Some(federated) => ExecError::mismatch(format!("a value at {}", federated.placement), "one without placement"),
-        None => ExecError::mismatch(ty, found),
     }
 }
 
