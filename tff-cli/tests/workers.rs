@@ -46,7 +46,7 @@ fn executor(workers: Option<Arc<dyn Workers>>) -> Executor {
     let mut options = Options::default();
     options.library_dir = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow"));
     options.compile = Some(Arc::new(|comp: &Comp| {
-        let mut options = tff_compiler::Options::default();
+        let mut options = tff_compiler::CompileOptions::default();
         options.insecure_aggregation = true;
         Ok(compile_to_native(comp, &options).map_err(|error| error.to_string())?.comp)
     }));
