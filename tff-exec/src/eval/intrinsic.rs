@@ -43,3 +43,7 @@ pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     };
     Some(run)
 }
+
+pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
+    ExecError::UnknownIntrinsic(intrinsic.uri().into())
+}
