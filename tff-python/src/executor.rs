@@ -17,7 +17,7 @@ use std::time::Duration;
 use tff_compiler::compile_to_native;
 use tff_exec::leaf::xla::Library;
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{Options, Value, value_from_proto, value_to_proto};
+use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
 use tff_ir::Comp;
 use tff_proto::{Limits, v0 as pb};
 
@@ -154,12 +154,13 @@ impl Program {
         Type(self.comp.ty().clone())
     }
 
-    #[pyo3(signature = (*args, n_clients = None, timeout = None, structure = None))]
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         n_clients: Option<usize>,
+        default_n_clients: Option<usize>,
         timeout: Option<f64>,
         structure: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -173,6 +174,12 @@ impl Program {
             (Some(given), Some(ty)) => Some(reader.read(&given, ty).map_err(|error| error.raise(py, "argument"))?),
             (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
             (None, _) => None,
+        };
+        let n_clients = match (n_clients, default_n_clients, &argument) {
+            (None, Some(_), Some(argument)) => {
+                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at("argument")))?.or(default_n_clients)
+            }
+            (n_clients, default, _) => n_clients.or(default),
         };
         let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
         let executor = self.executor.get().get();
