@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tff_compiler::compile_to_native;
 use tff_exec::leaf::xla::Library;
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
 use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
@@ -92,10 +91,7 @@ impl Executor {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
-        made.compile = Some(Arc::new(move |comp: &Comp| {
-            let compiled = compile_to_native(comp, &options(insecure_aggregation));
-            compiled.map(|compiled| compiled.comp).map_err(|error| error.to_string())
-        }));
+        made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })
     }
