@@ -11,7 +11,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::{Comp, Scalar};
+use tff_ir::{Comp, Intrinsic, Scalar};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
 use tff_sim::json::{self, Members, WriteError};
@@ -185,7 +185,7 @@ fn explain(error: WriteError) -> anyhow::Error {
 /// Finds every value that has a member for each client, and how many these are.
 fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Path, usize)>) {
     match value {
-        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.len())),
+        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.n_clients())),
         Value::Struct(elements) => {
             for (element, (step, ty)) in elements.iter().zip(ty.children()) {
                 path.push(step);
@@ -196,7 +196,7 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         Value::Tensor(_)
         | Value::Sequence(_)
         | Value::Server(_)
-        | Value::Clients(Clients::AllEqual(_) | Clients::Held(_))
+        | Value::Clients(Clients::AllEqual(_))
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
@@ -204,8 +204,8 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
 
 /// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
 fn contains_mean(comp: &Comp) -> bool {
-    let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
-    comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
+    let is_mean = |it: &Intrinsic| matches!(it, Intrinsic::FederatedMean | Intrinsic::FederatedWeightedMean);
+    comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
 }
 
 /// Whether any number of a value is none.
@@ -223,6 +223,6 @@ fn contains_nan(value: &Value) -> bool {
         Value::Struct(elements) => elements.iter().any(contains_nan),
         Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
         Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),
-        Value::Clients(Clients::Held(_)) | Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
+        Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
     }
 }

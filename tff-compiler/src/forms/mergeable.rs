@@ -8,12 +8,12 @@ use crate::create::{
     Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection, create_value,
 };
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, called_uri, split};
+use crate::extract::{Normalized, called, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
 use crate::substitution::Substitution;
-use tff_ir::{Comp, CompiledComputation, UniqueNames};
+use tff_ir::{Comp, CompiledComputation, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
 form! {
@@ -30,7 +30,6 @@ form! {
 }
 
 const NAME: &str = "mergeable_comp_form";
-const URI: &str = "federated_aggregate";
 
 impl MergeableCompForm {
     /// Splits a computation.
@@ -51,7 +50,7 @@ impl MergeableCompForm {
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call(URI)?])?;
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedAggregate)?])?;
         let mut names = UniqueNames::new(&Comp::tuple([before.to_comp()?, after.to_comp()?])?);
         let aggregation = create_selection(&before.result, 0)?;
         let part = |index| create_selection(&aggregation, index);
@@ -71,7 +70,7 @@ impl MergeableCompForm {
             report: create_identity(&accumulator)?,
         };
         // Where nothing is aggregated there is nothing to ask clients for, and their number may be unknown.
-        let is_aggregation = |(_, value): &(_, Comp)| called_uri(value).is_some_and(|uri| &**uri == URI);
+        let is_aggregation = |(_, value): &(_, Comp)| called(value) == Some(&Intrinsic::FederatedAggregate);
         let up_to_merge = if comp.locals.iter().any(is_aggregation) {
             Normalized { result: create_aggregate(value.result.clone(), unreported)?, ..value }
         } else {
@@ -180,7 +179,7 @@ fn check_no_aggregation(comp: &Comp) -> Result<(), Problem> {
         let (Some(intrinsic), Some(ty)) = (part.as_intrinsic(), part.ty().as_function()) else { continue };
         let from_clients = ty.parameter.as_ref().is_some_and(|ty| is_at(ty, Placement::Clients));
         if from_clients && is_at(&ty.result, Placement::Server) {
-            let found = format!("{}: {}", intrinsic.uri, part.ty());
+            let found = format!("{}: {}", intrinsic.uri(), part.ty());
             return Err(Problem::Expected { expected: "no aggregation in after_merge", found });
         }
     }
