@@ -32,7 +32,7 @@ pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: 
     let mut options = Options::default();
     options.threads = threads;
     options.workers = workers;
-    options.library_dir = native::tensorflow_dir();
+    options.tensorflow = native::tensorflow();
     options.xla = native::xla();
     options.compile = Some(Arc::new(move |comp: &Comp| {
         let compiled = compile_to_native(comp, &args.options()).map_err(|error| error.to_string())?;

@@ -27,6 +27,7 @@ mod simulation;
 mod worker;
 mod workers;
 
+pub use native::quiet;
 pub use worker::worker;
 
 use args::Args;

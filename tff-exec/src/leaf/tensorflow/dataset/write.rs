@@ -1,7 +1,7 @@
 //! Writes elements as a dataset, without calling TensorFlow.
 
+use super::super::ffi::check_dims;
 use super::super::graph::{attr_list, constant, node, tensor_shape};
-use super::super::native::check_dims;
 use super::layout::Layout;
 use crate::{ExecError, Value};
 use bytes::{Bytes, BytesMut};
