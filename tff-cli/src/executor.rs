@@ -19,8 +19,8 @@ pub(crate) struct CompilationArgs {
 
 impl CompilationArgs {
     /// The compiler's options.
-    pub(crate) fn options(&self) -> tff_compiler::Options<'static> {
-        let mut options = tff_compiler::Options::default();
+    pub(crate) fn options(&self) -> tff_compiler::CompileOptions<'static> {
+        let mut options = tff_compiler::CompileOptions::default();
         options.insecure_aggregation = self.allow_insecure_secure_sum;
         options
     }

@@ -36,7 +36,7 @@ fn aggregate() {
     let executor = Executor::new(options);
     let run = |text: &str, argument: Value| {
         let comp = parse(text, &Environment::default()).unwrap().comp;
-        let compiled = compile_to_native(&comp, &tff_compiler::Options::default()).unwrap().comp;
+        let compiled = compile_to_native(&comp, &tff_compiler::CompileOptions::default()).unwrap().comp;
         executor.prepare(&compiled).unwrap().call(Some(argument), None)
     };
     let scalars = |value: &Value| {

@@ -48,7 +48,7 @@ fn executor(workers: Option<Arc<dyn Workers>>) -> Executor {
     let tensorflow = std::env::var_os("TENSORFLOW_DIR").map_or_else(provisioned, Into::into);
     options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(tensorflow);
     options.compile = Some(Arc::new(|comp: &Comp| {
-        let mut options = tff_compiler::Options::default();
+        let mut options = tff_compiler::CompileOptions::default();
         options.insecure_aggregation = true;
         Ok(compile_to_native(comp, &options).map_err(|error| error.to_string())?.comp)
     }));

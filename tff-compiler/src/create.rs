@@ -98,9 +98,9 @@ pub(crate) fn placed(ty: &Type) -> Result<(&FederatedType, Placement), Problem> 
     match ty.as_federated() {
         Some(federated) => match &federated.placement {
             PlacementSpec::Value(placement) => Ok((federated, *placement)),
-            PlacementSpec::Label(_) => Err(expected("a placement that is known", ty)),
+            PlacementSpec::Label(_) => Err(Problem::expected("a placement that is known", ty)),
         },
-        None => Err(expected("a federated value", ty)),
+        None => Err(Problem::expected("a federated value", ty)),
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn placed(ty: &Type) -> Result<(&FederatedType, Placement), Problem> 
 pub(crate) fn placement_of(ty: &Type) -> Result<Placement, Problem> {
     let mut found = None;
     collect_placement(ty, &mut found)?;
-    found.ok_or_else(|| expected("at least one federated value to zip", ty))
+    found.ok_or_else(|| Problem::expected("at least one federated value to zip", ty))
 }
 
 fn collect_placement(ty: &Type, found: &mut Option<Placement>) -> Result<(), Problem> {
@@ -119,7 +119,7 @@ fn collect_placement(ty: &Type, found: &mut Option<Placement>) -> Result<(), Pro
     if *found.get_or_insert(placement) == placement {
         Ok(())
     } else {
-        Err(expected("values of the same placement to zip", ty))
+        Err(Problem::expected("values of the same placement to zip", ty))
     }
 }
 
@@ -138,8 +138,4 @@ pub(crate) fn with_default_bits(ty: &Type) -> Result<Type, TypeError> {
         }
         _ => Ok(ty.clone()),
     }
-}
-
-pub(crate) fn expected(expected: &'static str, found: &Type) -> Problem {
-    Problem::Expected { expected, found: found.to_string() }
 }

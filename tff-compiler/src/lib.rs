@@ -6,12 +6,12 @@
 //! the XLA modules that take their place among modules.
 //!
 //! ```
-//! use tff_compiler::{Options, call_dominant};
+//! use tff_compiler::{CompileOptions, call_dominant};
 //! use tff_ir::text::{Environment, parse};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let comp = parse("(x:<a=int32> -> (y:int32 -> <y,y>)(x.a))", &Environment::default())?.comp;
-//! let compiled = call_dominant(&comp, &Options::default())?;
+//! let compiled = call_dominant(&comp, &CompileOptions::default())?;
 //! assert_eq!(compiled.comp.to_string(), "(x -> <x[0],x[0]>)");
 //! # Ok(())
 //! # }
@@ -19,6 +19,7 @@
 
 mod bodies;
 mod create;
+mod elementwise;
 mod error;
 pub mod extract;
 pub mod forms;
@@ -31,6 +32,10 @@ pub mod pass;
 pub mod passes;
 mod pipelines;
 mod reductions;
+mod rename;
+mod retype;
+mod substitution;
 
+pub use elementwise::{BinaryOp, Fill};
 pub use error::{CompileError, PassError, Problem};
-pub use pipelines::{Compiled, Options, call_dominant, compile_to_native};
+pub use pipelines::{CompileOptions, Compiled, call_dominant, compile_to_native};

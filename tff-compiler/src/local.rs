@@ -129,6 +129,9 @@ fn eval_call(comp: &Comp, call: &Call, builder: &mut GraphBuilder, scope: &mut S
         _ => {
             let what = match function.as_intrinsic() {
                 Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri),
+                None if function.as_compiled().is_some() => {
+                    format!("a call of a computation in {}", function.kind_name())
+                }
                 None => format!("a call of a {}", function.kind_name()),
             };
             Err(PassError::at(function, Problem::NotLocal { what }))

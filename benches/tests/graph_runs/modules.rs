@@ -2,8 +2,9 @@
 
 use crate::{sample, try_run, ty};
 use std::sync::LazyLock;
-use tff_compiler::graph::{BinaryOp, Fill, generic};
+use tff_compiler::graph::generic;
 use tff_compiler::hlo;
+use tff_compiler::{BinaryOp, Fill};
 use tff_exec::leaf::xla::{Library, Options, Plugin};
 use tff_exec::{Value, Xla};
 use tff_ir::{Array, Comp, CompKind, CompiledComputation, Scalar};

@@ -11,9 +11,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
-use tff_compiler::pass::run_pass;
-use tff_compiler::passes::ReduceIntrinsics;
-use tff_compiler::{CompileError, Options};
+use tff_compiler::{CompileError, CompileOptions};
 use tff_ir::Comp;
 use tff_types::Type;
 
@@ -38,7 +36,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// Splits a computation.
-    pub(crate) fn from_comp(kind: FormKind, comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
+    pub(crate) fn from_comp(kind: FormKind, comp: &Comp, options: &CompileOptions<'_>) -> Result<Self, CompileError> {
         Ok(match kind {
             FormKind::MapReduce => Self::MapReduce(Box::new(MapReduceForm::from_comp(comp, options)?)),
             FormKind::DistributeAggregate => {
@@ -50,41 +48,14 @@ impl Form {
     }
 
     /// The form of a computation of type `ty`, from its parts by their roles.
-    fn from_parts(kind: FormKind, ty: Type, mut part: impl FnMut(&str) -> Result<Comp>) -> Result<Self> {
+    fn from_parts(kind: FormKind, ty: Type, part: impl FnMut(&'static str) -> Result<Comp>) -> Result<Self> {
         Ok(match kind {
-            FormKind::MapReduce => Self::MapReduce(Box::new(MapReduceForm::new(MapReduceForm {
-                ty,
-                prepare: part("prepare")?,
-                work: part("work")?,
-                zero: part("zero")?,
-                accumulate: part("accumulate")?,
-                merge: part("merge")?,
-                report: part("report")?,
-                secure_sum_bitwidth: part("secure_sum_bitwidth")?,
-                secure_sum_max_input: part("secure_sum_max_input")?,
-                secure_modular_sum_modulus: part("secure_modular_sum_modulus")?,
-                update: part("update")?,
-            })?)),
+            FormKind::MapReduce => Self::MapReduce(Box::new(MapReduceForm::from_parts(ty, part)?)),
             FormKind::DistributeAggregate => {
-                Self::DistributeAggregate(Box::new(DistributeAggregateForm::new(DistributeAggregateForm {
-                    ty,
-                    server_prepare: part("server_prepare")?,
-                    server_to_client_broadcast: part("server_to_client_broadcast")?,
-                    client_work: part("client_work")?,
-                    client_to_server_aggregation: part("client_to_server_aggregation")?,
-                    server_result: part("server_result")?,
-                })?))
+                Self::DistributeAggregate(Box::new(DistributeAggregateForm::from_parts(ty, part)?))
             }
-            FormKind::Mergeable => Self::Mergeable(MergeableCompForm::new(MergeableCompForm {
-                up_to_merge: part("up_to_merge")?,
-                merge: part("merge")?,
-                after_merge: part("after_merge")?,
-            })?),
-            FormKind::Broadcast => Self::Broadcast(BroadcastForm::new(BroadcastForm {
-                ty,
-                compute_server_context: part("compute_server_context")?,
-                client_processing: part("client_processing")?,
-            })?),
+            FormKind::Mergeable => Self::Mergeable(MergeableCompForm::from_parts(ty, part)?),
+            FormKind::Broadcast => Self::Broadcast(BroadcastForm::from_parts(ty, part)?),
         })
     }
 
@@ -111,15 +82,7 @@ impl Form {
     /// The computation that the parts make up.
     pub(crate) fn to_comp(&self) -> Result<Comp, CompileError> {
         match self {
-            Self::MapReduce(form) => {
-                let comp = form.to_comp()?;
-                if form.securely_aggregates_tensors() {
-                    return Ok(comp);
-                }
-                // The form has a place for each kind of secure sum. Where nothing is in it there is
-                // nothing to keep secret, and nothing that a runtime has to refuse.
-                Ok(run_pass(&ReduceIntrinsics { insecure: true }, &comp)?.comp)
-            }
+            Self::MapReduce(form) => form.to_comp(),
             Self::DistributeAggregate(form) => form.to_comp(),
             Self::Mergeable(form) => form.to_comp(),
             Self::Broadcast(form) => form.to_comp(),
@@ -147,27 +110,10 @@ impl FormKind {
     /// The roles of its parts.
     const fn roles(self) -> &'static [&'static str] {
         match self {
-            Self::MapReduce => &[
-                "prepare",
-                "work",
-                "zero",
-                "accumulate",
-                "merge",
-                "report",
-                "secure_sum_bitwidth",
-                "secure_sum_max_input",
-                "secure_modular_sum_modulus",
-                "update",
-            ],
-            Self::DistributeAggregate => &[
-                "server_prepare",
-                "server_to_client_broadcast",
-                "client_work",
-                "client_to_server_aggregation",
-                "server_result",
-            ],
-            Self::Mergeable => &["up_to_merge", "merge", "after_merge"],
-            Self::Broadcast => &["compute_server_context", "client_processing"],
+            Self::MapReduce => &MapReduceForm::ROLES,
+            Self::DistributeAggregate => &DistributeAggregateForm::ROLES,
+            Self::Mergeable => &MergeableCompForm::ROLES,
+            Self::Broadcast => &BroadcastForm::ROLES,
         }
     }
 }

@@ -17,9 +17,9 @@ pub(crate) struct SubRounds {
 impl SubRounds {
     pub(crate) fn prepare(form: &MergeableCompForm, executor: &Executor) -> Result<Self> {
         Ok(Self {
-            up_to_merge: executor.prepare(&form.up_to_merge)?,
-            merge: executor.prepare(&form.merge)?,
-            after_merge: executor.prepare(&form.after_merge)?,
+            up_to_merge: executor.prepare(form.up_to_merge())?,
+            merge: executor.prepare(form.merge())?,
+            after_merge: executor.prepare(form.after_merge())?,
         })
     }
 

@@ -2,12 +2,12 @@
 
 use super::dependencies::{Class, called_uri, classify};
 use super::normalized::Normalized;
-use super::replace_selections::{Substitution, path_from_name};
 use super::slice::{Shape, collect_names};
 use super::subparameters::part;
 use crate::error::{CompileError, PassError, Problem};
 use crate::pass::{located, run_pass};
 use crate::passes::UniquifyReferenceNames;
+use crate::substitution::{Substitution, path_from_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, Parameter, UniqueNames, transform_preorder};
@@ -166,7 +166,7 @@ impl<'a> Splitter<'a> {
         let after = Normalized { parameter: Some(Parameter { name, ty }), ..needed }.to_comp()?;
         match after.free_names().first() {
             None => Ok((after, state)),
-            Some(name) => Err(super::unbound(name)),
+            Some(name) => Err(Problem::unbound(name).into()),
         }
     }
 

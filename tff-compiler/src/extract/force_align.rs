@@ -2,11 +2,11 @@
 
 use super::dependencies::{Class, called_uri, classify};
 use super::normalized::Normalized;
-use super::replace_selections::Substitution;
-use crate::create::{create_map_or_apply, create_selection, create_zip, expected, placed};
+use crate::create::{create_map_or_apply, create_selection, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
 use crate::pass::{located, run_pass};
 use crate::passes::UniquifyReferenceNames;
+use crate::substitution::Substitution;
 use std::sync::Arc;
 use tff_ir::{Comp, IntrinsicDef, Parameter, UniqueNames};
 use tff_types::{Type, TypeKind};
@@ -70,7 +70,7 @@ fn align(
     locals: &mut Vec<(Arc<str>, Comp)>,
     names: &mut UniqueNames,
 ) -> Result<Aligned, PassError> {
-    let not_a_call = || expected("a call of an intrinsic with an argument", default.ty());
+    let not_a_call = || Problem::expected("a call of an intrinsic with an argument", default.ty());
     let uri = called_uri(default).ok_or_else(not_a_call)?.clone();
     let argument = |call: &Comp| call.as_call().and_then(|call| call.argument.clone());
     let calls: Vec<_> = comp.locals.iter().filter(|(_, value)| called_uri(value) == Some(&uri)).collect();
@@ -82,17 +82,14 @@ fn align(
     let template = IntrinsicDef::find(&uri).and_then(|it| it.template().as_function()?.parameter.as_ref());
     let template = template.ok_or_else(not_a_call)?;
     let mut merging = Merging { locals, names };
-    let argument = merging.merge(template, &arguments).map_err(|error| match error.node {
-        None => PassError::at(first, error.problem),
-        Some(_) => error,
-    })?;
+    let argument = merging.merge(template, &arguments).map_err(|error| error.or_at(first))?;
     let (federated, placement) = placed(first.ty())?;
     let members = calls.iter().map(|(_, call)| {
         let (other, _) = placed(call.ty())?;
         if other.all_equal == federated.all_equal {
             Ok(other.member.clone())
         } else {
-            Err(expected("calls of one intrinsic that are all-equal alike", call.ty()))
+            Err(Problem::expected("calls of one intrinsic that are all-equal alike", call.ty()))
         }
     });
     let member = Type::tuple(members.collect::<Result<Vec<_>, Problem>>()?)?;
@@ -144,14 +141,14 @@ impl Merging<'_> {
     fn merge_functions(&mut self, parameters: Option<usize>, functions: &[Comp]) -> Result<Comp, PassError> {
         let types = functions.iter().map(|function| {
             let parameter = function.ty().as_function().and_then(|ty| ty.parameter.clone());
-            parameter.ok_or_else(|| expected("functions with a parameter", function.ty()))
+            parameter.ok_or_else(|| Problem::expected("functions with a parameter", function.ty()))
         });
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let ty = match parameters {
             None => Type::tuple(types)?,
             Some(count) => {
                 let part = |index| {
-                    let parts = types.iter().map(|ty| super::part(ty, &[index]));
+                    let parts = types.iter().map(|ty| super::subparameters::part(ty, &[index]));
                     Ok(Type::tuple(parts.collect::<Result<Vec<_>, _>>()?)?)
                 };
                 Type::tuple((0..count).map(part).collect::<Result<Vec<_>, Problem>>()?)?

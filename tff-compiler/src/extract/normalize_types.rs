@@ -1,8 +1,8 @@
 //! The usual bits: what is at clients may differ, what is at the server does not.
 
-use super::retype::{Retype, retype};
 use crate::create::with_default_bits;
 use crate::error::PassError;
+use crate::retype::{Retype, retype};
 use tff_ir::Comp;
 use tff_types::{Type, TypeError};
 

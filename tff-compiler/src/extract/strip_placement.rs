@@ -1,8 +1,8 @@
 //! What one member computes: a federated computation without its placement.
 
-use super::retype::{Retype, retype};
 use crate::create::create_selection;
 use crate::error::{PassError, Problem};
+use crate::retype::{Retype, retype};
 use tff_ir::{Comp, CompKind, UniqueNames};
 use tff_types::{PlacementSpec, Type, TypeError};
 

@@ -8,25 +8,25 @@ use crate::extract::{Normalized, check_not_dependent, strip_placement};
 use crate::local::compile_to_graph;
 use crate::pass::{Runner, located};
 use crate::passes::AddCacheIds;
-use crate::pipelines::{Options, prepare};
+use crate::pipelines::{CompileOptions, prepare};
 use std::sync::Arc;
-use tff_ir::{Comp, CompiledComputation, IntrinsicDef};
+use tff_ir::{Comp, CompPath, CompiledComputation, IntrinsicDef};
 use tff_types::{FunctionType, Placement, StructType, Type};
 
-/// Makes errors of a form those of a pass of that name, at the root of a computation.
-pub(super) struct Form<'a> {
+/// A computation that is split into a form of this name. Errors are those of a pass of that name.
+pub(super) struct Splitting<'a> {
     pub(super) name: &'static str,
     pub(super) comp: &'a Comp,
 }
 
-impl Form<'_> {
+impl Splitting<'_> {
     pub(super) fn fail(&self, error: impl Into<PassError>) -> CompileError {
         located(self.name, self.comp, error.into())
     }
 
     /// The computation, checked, in call-dominant form, and taken apart; with intrinsics replaced by
     /// their bodies if they are to be.
-    pub(super) fn normalized(&self, reduce: bool, options: &Options<'_>) -> Result<Normalized, CompileError> {
+    pub(super) fn normalized(&self, reduce: bool, options: &CompileOptions<'_>) -> Result<Normalized, CompileError> {
         let mut runner = Runner::new(options.observer);
         let comp = prepare(self.comp, reduce, options, &mut runner)?;
         Normalized::by(&mut runner, &comp)
@@ -103,18 +103,18 @@ pub(super) fn check_only_reducible(comp: &Normalized) -> Result<(), PassError> {
 
 /// What one member computes, as a graph: `(T -> U)`, for a function at one placement.
 pub(super) fn to_graph(function: &Comp) -> Result<Comp, PassError> {
-    compile_to_graph(&to_local(function)?).map_err(without_node)
+    compile_to_graph(&to_local(function)?).map_err(PassError::without_place)
 }
 
 /// What one member computes: `(T -> U)`, in call-dominant form.
 pub(super) fn to_local(function: &Comp) -> Result<Comp, PassError> {
-    let stripped = strip_placement(function).map_err(without_node)?;
+    let stripped = strip_placement(function).map_err(PassError::without_place)?;
     Ok(Normalized::new(&stripped).map_err(unlocated)?.to_comp()?)
 }
 
-/// Errors about what was derived from a computation are about no node of it.
-fn without_node(error: PassError) -> PassError {
-    PassError { node: None, ..error }
+/// An error in putting parts together, which is about no node of a computation that the user sees.
+pub(super) fn put_together(form: &'static str, error: PassError) -> CompileError {
+    CompileError::Pass { pass: form, path: CompPath::new(&[]), problem: error.problem }
 }
 
 /// The problem alone: paths into what was derived from a computation lead nowhere in it.
@@ -220,8 +220,12 @@ impl Locals {
 }
 
 /// A part of a form that has merged graphs in it, with what runtimes know these by.
-pub(super) fn with_cache_ids(part: Comp, options: &Options<'_>) -> Result<Comp, CompileError> {
-    Runner::new(options.observer).run(&AddCacheIds, part)
+pub(super) fn with_cache_ids(
+    role: &'static str,
+    part: Comp,
+    options: &CompileOptions<'_>,
+) -> Result<Comp, CompileError> {
+    Runner::of_part(role, options.observer).run(&AddCacheIds, part)
 }
 
 /// A federated value as one of this type, which may be a struct of federated values: of all elements

@@ -4,9 +4,10 @@ use crate::error::{PassError, Problem};
 use crate::leaves::Leaves;
 use crate::pass::Pass;
 use crate::reductions::{Leaf, find, nearest};
+use crate::retype::rewrite_values;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tff_ir::{Comp, IntrinsicDef, Transformed, transform_postorder};
+use tff_ir::{Comp, IntrinsicDef, Transformed};
 use tff_types::Type;
 
 /// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
@@ -37,7 +38,7 @@ impl Pass for ReduceIntrinsics {
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
         let leaves = Leaves::new(comp);
         let mut bodies = HashMap::new();
-        transform_postorder(comp, &mut |comp| self.reduce(comp, &leaves, &mut bodies))
+        rewrite_values(comp, &mut |comp| self.reduce(comp, &leaves, &mut bodies))
     }
 }
 
@@ -48,7 +49,7 @@ impl ReduceIntrinsics {
     fn reduce(&self, comp: Comp, leaves: &Leaves, bodies: &mut Bodies) -> Result<Transformed, PassError> {
         let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
         if IntrinsicDef::find(&intrinsic.uri).is_none() {
-            let uri = intrinsic.uri.chars().take(100).collect();
+            let uri = intrinsic.uri.to_string();
             return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest: nearest(&intrinsic.uri) }));
         }
         let Some(reduction) = find(&intrinsic.uri, self.insecure) else { return Ok(Transformed::no(comp)) };

@@ -2,7 +2,8 @@
 
 use crate::error::PassError;
 use crate::pass::Pass;
-use tff_ir::{Comp, Transformed, transform_postorder};
+use crate::retype::rewrite_values;
+use tff_ir::{Comp, Transformed};
 
 /// Drops calls of `federated_map`, `federated_map_all_equal`, `federated_apply` and `sequence_map`
 /// with the identity, `(x -> x)`.
@@ -21,7 +22,7 @@ impl Pass for RemoveMappedOrAppliedIdentity {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        transform_postorder(comp, &mut |comp| {
+        rewrite_values(comp, &mut |comp| {
             let mapped = mapped(&comp).filter(|value| comp.ty().is_assignable_from(value.ty()));
             Ok(mapped.map_or_else(|| Transformed::no(comp.clone()), |value| Transformed::yes(value.clone())))
         })

@@ -3,10 +3,10 @@
 use super::{Leaf, lambda, parameter};
 use crate::create::{
     Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection, create_value, create_zip,
-    expected, placed,
+    placed,
 };
+use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use crate::graph::{BinaryOp, Fill};
 use tff_ir::{Comp, Scalar};
 use tff_types::{Placement, Type};
 
@@ -81,6 +81,6 @@ fn check_average(uri: &'static str, ty: &Type, result: &Type) -> Result<(), Prob
             ty: ty.clone(),
             reason: "only floating and complex numbers have a mean of their type",
         }),
-        None => Err(expected("a federated result", result)),
+        None => Err(Problem::expected("a federated result", result)),
     }
 }

@@ -77,7 +77,7 @@ fn parameter(ty: &Type) -> Result<(&FunctionType, &Type), Problem> {
     let function = ty.as_function();
     function
         .and_then(|function| Some((function, function.parameter.as_ref()?)))
-        .ok_or_else(|| crate::create::expected("an intrinsic that takes an argument", ty))
+        .ok_or_else(|| Problem::expected("an intrinsic that takes an argument", ty))
 }
 
 /// `(arg -> result)`, the result being made from the reference to the parameter.

@@ -1,0 +1,80 @@
+"""Computations from files, and runs on an executor that all share."""
+
+import os
+import threading
+import weakref
+
+from . import _native
+
+_lock = threading.Lock()
+_default = None
+_programs = weakref.WeakKeyDictionary()
+
+
+def load(path):
+    """Reads a computation from a file: ``.pb``, a serialized message, or ``.tff``, the text form.
+
+    Raises:
+        ComputationError: The file holds no valid computation; the message says where.
+        OSError: The file cannot be read.
+    """
+    path = os.fspath(path)
+    with open(path, "rb") as file:
+        data = file.read()
+    if not path.endswith(".tff"):
+        return _native.Computation.from_bytes(data)
+    bodies = path[: -len(".tff")] + ".bodies"
+    if os.path.isfile(bodies):
+        with open(bodies, encoding="utf-8") as file:
+            return _native.Computation.parse(data.decode(), bodies=file.read())
+    return _native.Computation.parse(data.decode())
+
+
+def default_executor():
+    """The executor that is used where none is given: all cores, and the native libraries that are installed."""
+    global _default
+    with _lock:
+        if _default is None:
+            _default = _native.Executor()
+        return _default
+
+
+def prepare(comp, executor=None):
+    """The program of a computation; the same for the same computation on the default executor."""
+    if isinstance(comp, _native.Program):
+        return comp
+    if executor is not None:
+        return executor.prepare(comp)
+    program = _programs.get(comp)
+    if program is None:
+        program = _programs[comp] = default_executor().prepare(comp)
+    return program
+
+
+def run(comp, *args, executor=None, n_clients=None, timeout=None):
+    """Runs a computation and waits for its result.
+
+    Args:
+        comp: A `Computation`, or a `Program` of one.
+        *args: The argument; several are the elements of a struct.
+        executor: Where it runs; by default `default_executor()`.
+        n_clients: How many clients there are; needed where the argument does not say.
+        timeout: The most seconds that it may take.
+
+    Raises:
+        MismatchError: The argument is not of the type of the parameter.
+        DeadlineError: The run took longer than `timeout`.
+        Error: Whatever else fails.
+    """
+    return prepare(comp, executor)(*args, n_clients=n_clients, timeout=timeout)
+
+
+async def run_async(comp, *args, executor=None, n_clients=None, timeout=None):
+    """Runs a computation in a thread, so that the event loop goes on; as `run` in all else."""
+    # Imported late: it takes as long as all the rest.
+    import asyncio
+    import functools
+
+    program = prepare(comp, executor)
+    call = functools.partial(program, *args, n_clients=n_clients, timeout=timeout)
+    return await asyncio.get_running_loop().run_in_executor(None, call)
