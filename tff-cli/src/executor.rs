@@ -2,9 +2,7 @@
 
 use crate::native;
 use std::sync::Arc;
-use tff_compiler::compile_to_native;
 use tff_exec::{Executor, Options, Workers};
-use tff_ir::Comp;
 
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,9 +32,6 @@ pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: 
     options.workers = workers;
     options.tensorflow = native::tensorflow();
     options.xla = native::xla();
-    options.compile = Some(Arc::new(move |comp: &Comp| {
-        let compiled = compile_to_native(comp, &args.options()).map_err(|error| error.to_string())?;
-        Ok(compiled.comp)
-    }));
+    options.compile = Some(tff_sim::compiler(move || args.options()));
     Executor::new(options)
 }

@@ -8,22 +8,16 @@
 
 mod args;
 mod commands;
-mod computation;
-mod data;
 mod excerpt;
 mod executor;
-mod forms;
 mod input;
-mod json;
 mod log;
-mod members;
 mod metrics;
 mod native;
 mod output;
 mod progress;
 mod render;
 mod server;
-mod simulation;
 mod worker;
 mod workers;
 

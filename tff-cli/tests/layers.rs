@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tff-proto ◄── tff-types ◄── tff-ir ◄─┬─ tff-compiler ◄─┐
-//!                                      └─ tff-exec ◄─────┴─ tff-cli
+//!                                      └─ tff-exec ◄─────┴─ tff-sim ◄── tff-cli
 //! ```
 //!
 //! A crate may use the layers below it, however far; benches and fuzz targets may use everything but the CLI.
@@ -21,11 +21,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tff-ir", &["tff-proto", "tff-types"]),
     ("tff-compiler", &["tff-proto", "tff-types", "tff-ir"]),
     ("tff-exec", &["tff-proto", "tff-types", "tff-ir"]),
-    ("tff-cli", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
+    ("tff-sim", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
+    ("tff-cli", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
     ("tff-testing", &["tff-proto", "tff-types", "tff-ir"]),
-    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
-    ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
-    ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
+    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
 ];
 
 /// What only the CLI may name: prose errors, arguments, terminals, pictures, sinks of logs.
@@ -176,6 +177,9 @@ fn forbidden_dependencies_are_found() {
         ("tff-types", "tff-ir", true, Some("tff-types must not depend on tff-ir")),
         ("tff-exec", "tff-compiler", true, Some("tff-exec must not depend on tff-compiler")),
         ("tff-compiler", "tff-exec", true, Some("tff-compiler must not depend on tff-exec")),
+        ("tff-sim", "tff-cli", true, Some("tff-sim must not depend on tff-cli")),
+        ("tff-exec", "tff-sim", true, Some("tff-exec must not depend on tff-sim")),
+        ("tff-sim", "clap", false, Some("tff-sim must not depend on clap: only tff-cli does")),
         ("tff-fuzz", "tff-cli", true, Some("tff-fuzz must not depend on tff-cli")),
         ("tff-new", "prost", false, Some("tff-new has no place in the table of layers")),
         ("tff-exec", "anyhow", false, Some("tff-exec must not depend on anyhow: only tff-cli does")),
