@@ -14,8 +14,8 @@ mod program;
 mod translate;
 
 use super::tensorflow::binding::{Fed, Parameter, Slot};
-use super::tensorflow::ffi::check_dims;
 use super::tensorflow::graph::decode;
+use crate::values::nodes::check_dims;
 use crate::{ExecError, Tensor, Value};
 use program::Program;
 use tff_types::FunctionType;

@@ -2,7 +2,7 @@
 
 use super::graph::{TensorName, canonical_dataset};
 use super::status::{prepare_error, run_error};
-use crate::leaf::{check_tensor, steps};
+use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use tff_ir::{SequenceBinding, TensorFlowBinding};
 use tff_types::{DType, TensorType, Type, TypeKind};

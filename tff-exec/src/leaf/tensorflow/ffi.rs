@@ -7,7 +7,8 @@
 #![expect(unsafe_code, reason = "calls into libtensorflow, and views of memory that it owns")]
 
 use super::abi::{self, Functions, find_functions};
-use crate::code;
+use crate::values::nodes::check_dims;
+use crate::values::status_code;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr::{self, NonNull};
@@ -17,9 +18,6 @@ use tff_types::DType;
 
 // Arrays are little-endian, TensorFlow's tensors are native: views of one another need both equal.
 const _: () = assert!(cfg!(target_endian = "little"));
-
-/// The most dimensions that TensorFlow gives a tensor; it ends the process where there are more.
-const MAX_RANK: usize = 254;
 
 /// A libtensorflow that is open, for the rest of the process.
 pub(super) struct Api(Functions);
@@ -123,14 +121,14 @@ pub(super) struct Failure {
 impl Failure {
     /// A result that is not what it has to be.
     pub(super) fn internal(message: &str) -> Self {
-        Self { code: code::INTERNAL, message: message.to_owned() }
+        Self { code: status_code::INTERNAL, message: message.to_owned() }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // As in `InvalidArgument`.
-        for word in code::name(self.code).split('_') {
+        for word in status_code::name(self.code).split('_') {
             let (first, rest) = word.split_at(1);
             write!(f, "{first}{}", rest.to_ascii_lowercase())?;
         }
@@ -293,14 +291,6 @@ unsafe extern "C" fn free_strings(data: *mut c_void, size: usize, library: *mut 
         let library = &*library.cast::<Api>().cast_const();
         Box::from_raw(strings).iter_mut().for_each(|string| (library.0.string_dealloc)(string));
     }
-}
-
-/// TensorFlow multiplies the dimensions from the left and ends the process where that overflows,
-/// also where a later one is 0.
-pub(in crate::leaf) fn check_dims(dims: &[u64]) -> Result<(), ArrayError> {
-    let product = dims.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim.max(1)));
-    let fits = product.is_some_and(|product| i64::try_from(product).is_ok());
-    if fits && dims.len() <= MAX_RANK { Ok(()) } else { Err(ArrayError::TooLarge(dims.to_vec())) }
 }
 
 /// A graph that was imported, and does not change any more. Cheap to clone.

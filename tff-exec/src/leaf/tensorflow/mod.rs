@@ -7,8 +7,8 @@
 
 mod abi;
 pub(super) mod binding;
-pub(crate) mod dataset;
-pub(super) mod ffi;
+mod dataset;
+mod ffi;
 pub(super) mod graph;
 mod library;
 mod native;
@@ -20,8 +20,9 @@ mod session;
 mod state;
 pub(super) mod status;
 
-use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
+use crate::values::{ExecError, ReadDataset, Value};
+use bytes::Bytes;
 use dataset::{Form, Reader};
 use ffi::Api;
 pub use library::Library;
@@ -120,6 +121,12 @@ impl TensorFlow {
             |key, other| key == other,
             || Reader::new(self.library()?, element, form).map(Arc::new),
         )
+    }
+}
+
+impl ReadDataset for TensorFlow {
+    fn read_dataset(&self, graph: &Bytes, element: &Type) -> Result<Arc<[Value]>, ExecError> {
+        dataset::read(self, graph, element)
     }
 }
 
