@@ -186,8 +186,11 @@ fn inject_broadcast(comp: &Normalized) -> Result<Comp, PassError> {
     Ok(comp.to_comp()?)
 }
 
+/// An element of a struct, with its name.
+type Element = (Option<Arc<str>>, Comp);
+
 /// The state and what else the round returns, with their names in the result.
-fn both_results(result: &Comp) -> Result<[(Option<Arc<str>>, Comp); 2], PassError> {
+fn both_results(result: &Comp) -> Result<[Element; 2], PassError> {
     let names = result.ty().as_struct().map(StructType::elements).unwrap_or_default();
     let element = |index: usize| {
         let name = names.get(index).and_then(|element| element.name.clone());
