@@ -130,8 +130,8 @@ impl Computation {
     }
 }
 
-pub(crate) fn options(insecure_aggregation: bool) -> tff_compiler::Options<'static> {
-    let mut options = tff_compiler::Options::default();
+pub(crate) fn options(insecure_aggregation: bool) -> tff_compiler::CompileOptions<'static> {
+    let mut options = tff_compiler::CompileOptions::default();
     options.insecure_aggregation = insecure_aggregation;
     options
 }

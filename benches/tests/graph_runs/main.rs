@@ -43,7 +43,7 @@ fn show(value: &Value) -> String {
         Value::Tensor(tensor) => show_array(tensor.array()),
         Value::Struct(elements) => format!("<{}>", elements.iter().map(show).collect::<Vec<_>>().join(",")),
         Value::Sequence(sequence) => {
-            let elements = sequence.elements(&LEAF).unwrap();
+            let elements = sequence.elements(&*LEAF).unwrap();
             format!("({})", elements.iter().map(show).collect::<Vec<_>>().join(","))
         }
         other => panic!("a graph gave {}", other.describe()),

@@ -182,7 +182,7 @@ fn explain(error: WriteError) -> anyhow::Error {
 /// Finds every value that has a member for each client, and how many these are.
 fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Path, usize)>) {
     match value {
-        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.len())),
+        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.n_clients())),
         Value::Struct(elements) => {
             for (element, (step, ty)) in elements.iter().zip(ty.children()) {
                 path.push(step);
@@ -193,7 +193,7 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         Value::Tensor(_)
         | Value::Sequence(_)
         | Value::Server(_)
-        | Value::Clients(Clients::AllEqual(_) | Clients::Held(_))
+        | Value::Clients(Clients::AllEqual(_))
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
@@ -220,6 +220,6 @@ fn contains_nan(value: &Value) -> bool {
         Value::Struct(elements) => elements.iter().any(contains_nan),
         Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
         Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),
-        Value::Clients(Clients::Held(_)) | Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
+        Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
     }
 }

@@ -8,7 +8,24 @@ from . import _native
 
 _lock = threading.Lock()
 _default = None
-_programs = weakref.WeakKeyDictionary()
+
+
+class ByIdentity:
+    """Something for each of some objects, kept as long as the object lives. Equal objects are different ones."""
+
+    def __init__(self):
+        self._kept = {}
+
+    def get(self, key, make):
+        found = self._kept.get(id(key))
+        if found is None:
+            identity, kept = id(key), self._kept
+            gone = weakref.ref(key, lambda _: kept.pop(identity, None))
+            found = kept[identity] = (make(), gone)
+        return found[0]
+
+
+_programs = ByIdentity()
 
 
 def load(path):
@@ -45,10 +62,7 @@ def prepare(comp, executor=None):
         return comp
     if executor is not None:
         return executor.prepare(comp)
-    program = _programs.get(comp)
-    if program is None:
-        program = _programs[comp] = default_executor().prepare(comp)
-    return program
+    return _programs.get(comp, lambda: default_executor().prepare(comp))
 
 
 def run(comp, *args, executor=None, n_clients=None, timeout=None):

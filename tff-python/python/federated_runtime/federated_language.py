@@ -12,8 +12,6 @@
     total([1, 2, 3])   # 6
 """
 
-import weakref
-
 import federated_language as _fl
 from federated_language.common_libs import structure as _structure
 
@@ -28,14 +26,14 @@ class _Programs:
         self._executor = executor or _run.default_executor()
         self._n_clients = n_clients
         self._timeout = timeout
-        self._programs = weakref.WeakKeyDictionary()
+        self._programs = _run.ByIdentity()
+
+    def _prepare(self, comp):
+        message = comp.to_proto().SerializeToString(deterministic=True)
+        return self._executor.prepare(_native.Computation.from_bytes(message))
 
     def __call__(self, comp, arg):
-        program = self._programs.get(comp)
-        if program is None:
-            message = comp.to_proto().SerializeToString(deterministic=True)
-            program = self._executor.prepare(_native.Computation.from_bytes(message))
-            self._programs[comp] = program
+        program = self._programs.get(comp, lambda: self._prepare(comp))
         args = () if comp.type_signature.parameter is None else (arg,)
         result = program(*args, n_clients=self._n_clients, timeout=self._timeout, structure=_structure.Struct)
         return _fl.framework.type_to_py_container(result, comp.type_signature.result)

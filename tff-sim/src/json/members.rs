@@ -49,7 +49,6 @@ impl<'a> Members<'a> {
         match clients {
             Clients::Each(values) => Ok(values.iter().collect()),
             Clients::AllEqual(value) => Ok(vec![&**value; self.n_clients.ok_or(WriteError::UnknownClients)?]),
-            Clients::Held(_) => Err(WriteError::Held),
         }
     }
 

@@ -20,9 +20,6 @@ pub enum WriteError {
     /// All clients have the same value, and their number is not known.
     #[error("the number of clients is not known")]
     UnknownClients,
-    /// The value at clients is on workers.
-    #[error("values that workers hold are no result")]
-    Held,
     /// No client has the value.
     #[error("a value at no clients has no member")]
     NoClients,

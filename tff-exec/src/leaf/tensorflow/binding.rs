@@ -3,7 +3,7 @@
 use super::graph::{TensorName, canonical_dataset};
 use super::native::Native;
 use super::status::{prepare_error, run_error};
-use crate::leaf::{check_tensor, steps};
+use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use std::sync::Arc;
 use tff_ir::{SequenceBinding, TensorFlowBinding};

@@ -6,7 +6,7 @@
 //! tensors that were fetched.
 
 pub(super) mod binding;
-pub(crate) mod dataset;
+mod dataset;
 mod ffi;
 pub(super) mod graph;
 mod library;
@@ -19,8 +19,9 @@ mod session;
 mod state;
 pub(super) mod status;
 
-use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
+use crate::values::{ExecError, ReadDataset, Value};
+use bytes::Bytes;
 use dataset::{Form, Reader};
 use runner::Runner;
 use std::fmt;
@@ -119,6 +120,12 @@ impl TensorFlow {
                 Reader::new(element, form).map(Arc::new)
             },
         )
+    }
+}
+
+impl ReadDataset for TensorFlow {
+    fn read_dataset(&self, graph: &Bytes, element: &Type) -> Result<Arc<[Value]>, ExecError> {
+        dataset::read(self, graph, element)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tensors in TensorFlow's memory, of whichever element type, and arrays as views of them.
 
 use super::ffi::{TString, bytes_of, plain_tensor, string_tensor};
+use crate::values::nodes::check_dims;
 use bytes::Bytes;
 use half::f16;
 use num_complex::Complex;
@@ -8,9 +9,6 @@ use std::sync::Arc;
 use tensorflow::{BFloat16, DataType, FetchToken, Operation, SessionRunArgs, Status, Tensor};
 use tff_ir::{Array, ArrayError};
 use tff_types::DType;
-
-/// The most dimensions that TensorFlow gives a tensor; it ends the process where there are more.
-const MAX_RANK: usize = 254;
 
 /// Strings shorter than this are copied out of a tensor: a view costs as much and keeps it alive.
 const MIN_VIEW: usize = 1024;
@@ -175,12 +173,4 @@ fn string_at(tensor: &Tensor<TString>, index: usize) -> Option<&[u8]> {
     // Through the slice: the tensor's own `get` takes an index per dimension and panics.
     let strings: &[TString] = tensor;
     strings.get(index).map(TString::as_bytes)
-}
-
-/// TensorFlow multiplies the dimensions from the left and ends the process where that overflows,
-/// also where a later one is 0.
-pub(in crate::leaf) fn check_dims(dims: &[u64]) -> Result<(), ArrayError> {
-    let product = dims.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim.max(1)));
-    let fits = product.is_some_and(|product| i64::try_from(product).is_ok());
-    if fits && dims.len() <= MAX_RANK { Ok(()) } else { Err(ArrayError::TooLarge(dims.to_vec())) }
 }

@@ -4,13 +4,14 @@
 //! elements are views. Where shapes may differ between elements, each tensor is serialized first
 //! and the strings are batched. What is read is bounded before it is.
 
+use super::super::TensorFlow;
 use super::super::native::Native;
 use super::super::prepared::{import, operation};
 use super::super::session::{self, Port};
 use super::super::status::{describe, prepare_error, run_error};
-use super::layout::Layout;
 use super::read_graph::{serialized, stacked};
-use crate::{ExecError, TensorFlow, Value};
+use crate::values::Layout;
+use crate::{ExecError, Value};
 use bytes::Bytes;
 use prost::Message;
 use std::iter;
@@ -51,7 +52,11 @@ pub(in super::super) struct Reader {
 /// [`ExecError::Run`] where TensorFlow cannot read it or its elements are of other dtypes,
 /// [`ExecError::Mismatch`], with the path, where their shapes are others, [`ExecError::Limit`]
 /// where there are more than the options of `tensorflow` allow, or no end.
-pub(crate) fn read(tensorflow: &TensorFlow, graph: &Bytes, element: &Type) -> Result<Arc<[Value]>, ExecError> {
+pub(in super::super) fn read(
+    tensorflow: &TensorFlow,
+    graph: &Bytes,
+    element: &Type,
+) -> Result<Arc<[Value]>, ExecError> {
     let layout = Layout::of(element)?;
     tensorflow.open()?;
     let dataset = Native::from_string(graph.clone());

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "calls into a plugin, and views of memory that it owns")]
 
 use super::abi::{self, Function, Pointer};
-use crate::code;
+use crate::values::status_code;
 use bytes::Bytes;
 use libloading::Library;
 use std::ffi::c_int;
@@ -487,7 +487,7 @@ impl Table {
         // SAFETY: the caller's.
         let Some(error) = (unsafe { function(arguments) }) else { return Ok(()) };
         let mut message = abi::ErrorMessage { error: Some(error), ..Default::default() };
-        let mut got = abi::ErrorCode { error: Some(error), code: code::UNKNOWN, ..Default::default() };
+        let mut got = abi::ErrorCode { error: Some(error), code: status_code::UNKNOWN, ..Default::default() };
         // SAFETY: the error was just given to us; its message lives until it is freed, and is copied.
         unsafe {
             (self.error_message)(&raw mut message);
@@ -495,7 +495,7 @@ impl Table {
             let _ = (self.error_get_code)(&raw mut got);
             let text = text(message.message, message.len);
             (self.error_destroy)(&mut abi::OfError { error: Some(error), ..Default::default() });
-            Err(format!("{}: {text}", code::name(got.code)))
+            Err(format!("{}: {text}", status_code::name(got.code)))
         }
     }
 }

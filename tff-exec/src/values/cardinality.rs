@@ -1,6 +1,7 @@
 //! How many members a placement has.
 
-use crate::{Clients, ExecError, Value};
+use super::{Clients, Value};
+use crate::ExecError;
 use tff_types::Placement;
 
 /// The number of clients that the values placed at clients in `value` imply: that of every value
@@ -16,8 +17,9 @@ pub fn infer_cardinality(value: &Value) -> Result<Option<usize>, ExecError> {
 
 fn walk(value: &Value, path: &mut String, known: &mut Option<usize>) -> Result<(), ExecError> {
     match value {
-        Value::Clients(Clients::Each(members)) => check(members.len(), known).map_err(|error| error.at(path.clone())),
-        Value::Clients(Clients::Held(held)) => check(held.n_clients(), known).map_err(|error| error.at(path.clone())),
+        Value::Clients(Clients::Each(members)) => {
+            check(members.n_clients(), known).map_err(|error| error.at(path.clone()))
+        }
         Value::Struct(elements) => elements.iter().enumerate().try_for_each(|(index, element)| {
             let length = path.len();
             path.push_str(&format!("[{index}]"));

@@ -1,7 +1,7 @@
 //! Sequences at run time: elements, or a dataset that TensorFlow serialized, or both.
 
-use crate::leaf::tensorflow::dataset;
-use crate::{ExecError, TensorFlow, Value};
+use super::{Value, dataset};
+use crate::ExecError;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -18,6 +18,15 @@ struct Inner {
     element: Type,
     elements: OnceLock<Arc<[Value]>>,
     dataset: OnceLock<Bytes>,
+}
+
+/// Reads sequences that TensorFlow serialized: see [`TensorFlow`](crate::TensorFlow).
+pub trait ReadDataset: Send + Sync {
+    /// The elements that a serialized dataset makes, each of type `element`.
+    ///
+    /// # Errors
+    /// Those of [`Sequence::elements`].
+    fn read_dataset(&self, graph: &Bytes, element: &Type) -> Result<Arc<[Value]>, ExecError>;
 }
 
 impl Sequence {
@@ -45,17 +54,17 @@ impl Sequence {
         self.0.elements.get()
     }
 
-    /// The elements, in order; reads a dataset through TensorFlow.
+    /// The elements, in order; reads a dataset through `reader`.
     ///
     /// # Errors
     /// [`ExecError::Run`] where TensorFlow cannot read the dataset, [`ExecError::Mismatch`] where
     /// its elements are not of the element type, [`ExecError::Limit`] where it does not end.
-    pub fn elements(&self, tensorflow: &TensorFlow) -> Result<Arc<[Value]>, ExecError> {
+    pub fn elements(&self, reader: &dyn ReadDataset) -> Result<Arc<[Value]>, ExecError> {
         if let Some(elements) = self.0.elements.get() {
             return Ok(elements.clone());
         }
         let elements = match self.0.dataset.get() {
-            Some(graph) => dataset::read(tensorflow, graph, &self.0.element)?,
+            Some(graph) => reader.read_dataset(graph, &self.0.element)?,
             None => Arc::from([]),
         };
         Ok(self.0.elements.get_or_init(|| elements).clone())

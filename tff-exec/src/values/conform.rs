@@ -1,8 +1,9 @@
 //! Whether a value is of a type, and the value in the form that the type says.
 
-use crate::{Clients, ExecError, Value};
+use super::{Clients, Value, check_tensor};
+use crate::ExecError;
 use std::sync::Arc;
-use tff_types::{FederatedType, Placement, PlacementSpec, TensorType, Type, TypeKind};
+use tff_types::{FederatedType, Placement, PlacementSpec, Type, TypeKind};
 
 /// Checks that `value` is of type `ty` for this number of clients, without looking at contents.
 ///
@@ -12,7 +13,7 @@ use tff_types::{FederatedType, Placement, PlacementSpec, TensorType, Type, TypeK
 /// [`ExecError::Mismatch`] and [`ExecError::Cardinality`], with the path of the part.
 pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Result<(), ExecError> {
     match (ty.kind(), value) {
-        (TypeKind::Tensor(tensor_ty), Value::Tensor(tensor)) => check_tensor(tensor, tensor_ty, ty),
+        (TypeKind::Tensor(tensor_ty), Value::Tensor(tensor)) => check_tensor(tensor_ty, tensor.array()),
         (TypeKind::Struct(structure), Value::Struct(elements)) if structure.len() == elements.len() => {
             for (index, (element, value)) in structure.elements().iter().zip(elements.iter()).enumerate() {
                 check(value, &element.ty, n_clients)
@@ -37,21 +38,6 @@ pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Resul
     }
 }
 
-/// The type of what a peer sent without one.
-pub(crate) fn unknown_type() -> Type {
-    Type::abstract_type(tff_ir::UNTYPED)
-}
-
-/// Checks the element type and the shape of a tensor.
-pub(crate) fn check_tensor(tensor: &crate::Tensor, tensor_ty: &TensorType, ty: &Type) -> Result<(), ExecError> {
-    let array = tensor.array();
-    if array.dtype() == tensor_ty.dtype && tensor_ty.shape.admits(array.dims()) {
-        Ok(())
-    } else {
-        Err(ExecError::mismatch(ty, array.ty()))
-    }
-}
-
 fn check_federated(value: &Value, ty: &FederatedType, n_clients: Option<usize>) -> Result<(), ExecError> {
     match (value, &ty.placement) {
         (Value::Server(member), PlacementSpec::Value(Placement::Server)) => check(member, &ty.member, n_clients),
@@ -59,8 +45,8 @@ fn check_federated(value: &Value, ty: &FederatedType, n_clients: Option<usize>) 
             check(member, &ty.member, n_clients)
         }
         (Value::Clients(Clients::Each(members)), PlacementSpec::Value(Placement::Clients)) if !ty.all_equal => {
-            if let Some(expected) = n_clients.filter(|&expected| expected != members.len()) {
-                let (placement, found) = (Placement::Clients, members.len());
+            if let Some(expected) = n_clients.filter(|&expected| expected != members.n_clients()) {
+                let (placement, found) = (Placement::Clients, members.n_clients());
                 return Err(ExecError::Cardinality { placement, expected, found });
             }
             for (client_idx, member) in members.iter().enumerate() {
@@ -97,14 +83,14 @@ pub(crate) fn conform(value: Value, ty: &Type, n_clients: Option<usize>) -> Resu
         }
         (TypeKind::Federated(federated), Value::Clients(Clients::AllEqual(member))) if !federated.all_equal => {
             let n_clients = n_clients.ok_or(ExecError::UnknownCardinality)?;
-            let members: Arc<[Value]> = std::iter::repeat_n(Value::clone(&member), n_clients).collect();
-            Ok(Value::Clients(Clients::Each(members)))
+            Ok(Value::at_clients(std::iter::repeat_n(Value::clone(&member), n_clients)))
         }
-        (TypeKind::Federated(federated), Value::Clients(Clients::Held(held))) => {
-            let members = held.members(&federated.member)?;
+        (TypeKind::Federated(federated), Value::Clients(Clients::Each(members))) => {
+            let Some(held) = members.elsewhere() else { return Ok(Value::Clients(Clients::Each(members))) };
+            let members = held.fetch(&federated.member)?;
             Ok(Value::Clients(match members.first() {
                 Some(member) if federated.all_equal => Clients::AllEqual(Arc::new(member.clone())),
-                _ => Clients::Each(members),
+                _ => Clients::Each(members.into()),
             }))
         }
         (_, value) => Ok(value),

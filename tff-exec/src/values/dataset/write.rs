@@ -1,9 +1,9 @@
 //! Writes elements as a dataset, without calling TensorFlow.
 
-use super::super::graph::{attr_list, constant, node, tensor_shape};
-use super::super::native::check_dims;
 use super::layout::Layout;
-use crate::{ExecError, Value};
+use super::nodes::{attr_list, check_dims, constant, node, tensor_shape};
+use crate::ExecError;
+use crate::values::Value;
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 use std::iter;

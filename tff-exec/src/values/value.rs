@@ -1,12 +1,13 @@
 //! Values at run time: what computations take and give.
 
-use crate::{ExecError, Function, Held, Sequence, Tensor};
+use super::{Clients, Function, Sequence, Tensor};
+use crate::ExecError;
 use std::ops::Deref;
 use std::sync::Arc;
 use tff_ir::{Array, Scalar};
 use tff_types::Placement;
 
-/// A value: the seed's seven kinds of types, as data.
+/// A value: the protocol's seven kinds of types, as data.
 ///
 /// It clones by reference count. Structs carry no names: these belong to the type.
 #[derive(Clone, Debug)]
@@ -88,29 +89,6 @@ impl Deref for StructValue {
     }
 }
 
-/// A value placed at clients.
-#[derive(Clone, Debug)]
-pub enum Clients {
-    /// The same for every client, however many there are.
-    AllEqual(Arc<Value>),
-    /// One for each client, in their order.
-    Each(Arc<[Value]>),
-    /// One for each client, where the clients are: on workers. No result holds one.
-    Held(Held),
-}
-
-impl Clients {
-    /// The member of the client at this position, if it is here.
-    #[must_use]
-    pub fn get(&self, client_idx: usize) -> Option<&Value> {
-        match self {
-            Self::AllEqual(value) => Some(value),
-            Self::Each(values) => values.get(client_idx),
-            Self::Held(_) => None,
-        }
-    }
-}
-
 impl Value {
     /// A scalar tensor.
     #[must_use]
@@ -149,7 +127,7 @@ impl Value {
     /// How deeply it is nested: 1 for a tensor.
     pub(crate) fn depth(&self) -> u32 {
         match self {
-            Self::Tensor(_) | Self::Sequence(_) | Self::Placement(_) | Self::Clients(Clients::Held(_)) => 1,
+            Self::Tensor(_) | Self::Sequence(_) | Self::Placement(_) => 1,
             Self::Struct(elements) => elements.depth,
             Self::Server(member) | Self::Clients(Clients::AllEqual(member)) => member.depth().saturating_add(1),
             Self::Clients(Clients::Each(members)) => {
@@ -176,8 +154,7 @@ impl Value {
             Self::Struct(elements) => format!("a struct of {} elements", elements.len()),
             Self::Server(member) => format!("{} at SERVER", member.describe()),
             Self::Clients(Clients::AllEqual(member)) => format!("{} at CLIENTS, all equal", member.describe()),
-            Self::Clients(Clients::Each(members)) => format!("{} values at CLIENTS", members.len()),
-            Self::Clients(Clients::Held(held)) => format!("{} values at CLIENTS, on workers", held.n_clients()),
+            Self::Clients(Clients::Each(members)) => format!("{} values at CLIENTS", members.n_clients()),
             Self::Function(_) => "a function".to_owned(),
             Self::Placement(placement) => placement.to_string(),
         }

@@ -1,10 +1,9 @@
 //! The runtime and the programs that run on it.
 
 use crate::composing::{Children, Workers};
-use crate::conform::{check, conform};
-use crate::eval::{Code, Compilation, Context, Frame, compile};
+use crate::eval::{Code, Compilation, Context, Elsewhere, Frame, Host, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
-use crate::value::check_n_clients;
+use crate::values::{ReadDataset, check, check_n_clients, conform};
 use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
@@ -59,7 +58,7 @@ impl fmt::Debug for Options {
 pub struct Executor(Arc<Runtime>);
 
 pub(crate) struct Runtime {
-    pub(crate) tensorflow: TensorFlow,
+    tensorflow: TensorFlow,
     xla: Xla,
     threads: usize,
     pool: OnceLock<ThreadPool>,
@@ -68,23 +67,6 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    pub(crate) const fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// The fixed pool on which clients are computed.
-    pub(crate) fn pool(&self) -> Result<&ThreadPool, ExecError> {
-        if let Some(pool) = self.pool.get() {
-            return Ok(pool);
-        }
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .thread_name(|index| format!("tff-client-{index}"))
-            .build()
-            .map_err(|error| ExecError::Library { library: "the thread pool", reason: error.to_string() })?;
-        Ok(self.pool.get_or_init(|| pool))
-    }
-
     /// The code of a computation, compiled first where its intrinsics need it, or workers: these
     /// are sent functions that must not refer to what is around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
@@ -96,16 +78,34 @@ impl Runtime {
             _ => Ok(compilation),
         }
     }
+}
 
-    pub(crate) fn prepare_leaf(
-        &self,
-        comp: &CompiledComputation,
-        ty: &FunctionType,
-    ) -> Result<Arc<dyn Prepared>, ExecError> {
+impl Host for Runtime {
+    fn prepare_leaf(&self, comp: &CompiledComputation, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         match comp {
             CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
             CompiledComputation::Xla(comp) => self.xla.prepare(comp, ty),
         }
+    }
+
+    fn datasets(&self) -> &dyn ReadDataset {
+        &self.tensorflow
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn pool(&self) -> Result<&ThreadPool, ExecError> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool);
+        }
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .thread_name(|index| format!("tff-client-{index}"))
+            .build()
+            .map_err(|error| ExecError::Library { library: "the thread pool", reason: error.to_string() })?;
+        Ok(self.pool.get_or_init(|| pool))
     }
 }
 
@@ -198,11 +198,11 @@ impl Program {
 
     fn call_on(
         &self,
-        children: Option<&Children>,
+        elsewhere: Option<&dyn Elsewhere>,
         argument: Option<Value>,
         n_clients: Option<usize>,
     ) -> Result<Value, ExecError> {
-        let ctx = Context::new(&self.executor.0, n_clients).on(children);
+        let ctx = Context::new(&*self.executor.0, n_clients).on(elsewhere);
         let value = ctx.eval(&self.code, &mut Frame::new(self.frame_size))?;
         let Some(function) = self.ty.as_function() else {
             if argument.is_some() {

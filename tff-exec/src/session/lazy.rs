@@ -1,6 +1,6 @@
 //! Values that are being computed: what a call gives before it is done.
 
-use crate::work::{Need, Work};
+use super::work::{Need, Work};
 use crate::{ExecError, Value};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,11 @@
 //! Tensors at run time: an array, and the forms in which native libraries hold it.
 
+use crate::ExecError;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tff_ir::Array;
+use tff_types::{TensorType, Type};
 
 /// A tensor: an [`Array`] that clones by reference count and remembers the native tensors made of
 /// it, so that a value broadcast to many clients is copied into a library's memory once. They are
@@ -99,6 +101,19 @@ fn find<T: Any + Send + Sync>(mut from: &Natives, is_ours: impl Fn(&T) -> bool) 
         from = &native.next;
     }
     Err(from)
+}
+
+/// Checks the element type and the shape of an array. Native libraries do not check what they are
+/// given.
+///
+/// # Errors
+/// [`ExecError::Mismatch`].
+pub(crate) fn check_tensor(ty: &TensorType, array: &Array) -> Result<(), ExecError> {
+    if ty.dtype == array.dtype() && ty.shape.admits(array.dims()) {
+        Ok(())
+    } else {
+        Err(ExecError::mismatch(Type::tensor(ty.dtype, ty.shape.clone()), array.ty()))
+    }
 }
 
 impl From<Array> for Tensor {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tff_ir::ArrayError;
-use tff_types::{TypeError, UnknownPlacement};
+use tff_types::{Element, StructType, TypeError, UnknownPlacement};
 
 /// Why a computation could not be prepared, bound or run.
 ///
@@ -189,4 +189,12 @@ impl ExecError {
 
 fn is_step(place: &str) -> bool {
     place.starts_with(['.', '['])
+}
+
+/// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
+pub(crate) fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
+    structure.elements().iter().enumerate().map(|(index, element)| {
+        let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
+        (step, element)
+    })
 }

@@ -1,13 +1,13 @@
 //! How the elements of a dataset are laid out in tensors.
 
-use crate::leaf::{check_tensor, steps};
-use crate::{ExecError, Tensor, Value};
+use crate::ExecError;
+use crate::values::{Tensor, Value, check_tensor, steps};
 use tff_ir::Array;
 use tff_types::{StructType, TensorType, Type, TypeKind};
 
 /// The type of an element, its tensors numbered as TensorFlow's `nest` flattens them.
 #[derive(Debug)]
-pub(in super::super) struct Layout {
+pub(crate) struct Layout {
     root: Part,
     /// The tensors, in the order of their numbers.
     components: Vec<TensorType>,
@@ -27,7 +27,7 @@ impl Layout {
     /// # Errors
     /// [`ExecError::Unsupported`] for a struct with names for some elements only, for types that
     /// no dataset can hold, and for a type without any tensor.
-    pub(in super::super) fn of(element: &Type) -> Result<Self, ExecError> {
+    pub(crate) fn of(element: &Type) -> Result<Self, ExecError> {
         let mut components = Vec::new();
         let root = part(element, &mut components)?;
         if components.is_empty() {
@@ -37,7 +37,7 @@ impl Layout {
     }
 
     /// The types of the tensors that make up an element.
-    pub(in super::super) fn components(&self) -> &[TensorType] {
+    pub(crate) fn components(&self) -> &[TensorType] {
         &self.components
     }
 
@@ -45,7 +45,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] with the path.
-    pub(super) fn flatten<'a>(&self, value: &'a Value) -> Result<Vec<&'a Array>, ExecError> {
+    pub(crate) fn flatten<'a>(&self, value: &'a Value) -> Result<Vec<&'a Array>, ExecError> {
         let mut arrays = vec![None; self.components.len()];
         self.flatten_part(&self.root, value, &mut arrays)?;
         Ok(arrays.into_iter().flatten().collect())
@@ -84,7 +84,7 @@ impl Layout {
     ///
     /// # Errors
     /// Those of `component`, and [`ExecError::Mismatch`], with the path, for an array of another type.
-    pub(super) fn build(&self, component: &dyn Fn(usize) -> Result<Array, ExecError>) -> Result<Value, ExecError> {
+    pub(crate) fn build(&self, component: &dyn Fn(usize) -> Result<Array, ExecError>) -> Result<Value, ExecError> {
         self.build_part(&self.root, component)
     }
 

@@ -1,12 +1,17 @@
 //! A session: values under numbers, made step by step, for one number of clients.
 
-use crate::eval::{Compilation, Context, Frame, Function};
+mod lazy;
+mod live;
+mod work;
+
+use crate::eval::{self, Compilation, Context, Frame, Host};
 use crate::executor::Runtime;
-use crate::lazy::{Lazy, Outcome};
-use crate::live::{Gauged, Live, Received};
-use crate::untyped::{self, Dialect};
-use crate::work::{Need, Work};
+use crate::values::wire::{Dialect, Reader, Writer};
 use crate::{ExecError, Executor, Value};
+use bytes::Bytes;
+use lazy::{Lazy, Outcome};
+use live::Received;
+pub(crate) use live::{Gauged, Live};
 use prost::Message;
 use std::collections::HashMap;
 use std::fmt;
@@ -14,6 +19,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
+use work::{Need, Work};
 
 /// Values that a peer makes one by one: created, called, selected from, computed, disposed of.
 ///
@@ -129,11 +135,13 @@ impl Session {
                 Computation::Started(value) => Entry::new(value, None),
             }));
         }
-        let mut dialect = *self.dialect();
-        let read = untyped::read(&value, self.n_clients, &mut dialect);
-        *self.dialect() = dialect;
+        let wrap = |bytes: Bytes| received.count(bytes);
+        let dialect = *self.dialect();
+        let mut reader = Reader { n_clients: Some(self.n_clients), dialect, wrap: Some(&wrap), ..Reader::default() };
+        let read = reader.read(&value, None);
+        *self.dialect() = reader.dialect;
         Ok(self.insert(match read {
-            Ok(read) => Entry::new(Lazy::ready(Ok(received.attach(read))), None),
+            Ok(read) => Entry::new(Lazy::ready(Ok(read)), None),
             // Of federated and empty values it is known at once what every use would find.
             Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
             Err(error) => Entry::new(Lazy::ready(Err(error)), Some(Source { message: value, _received: received })),
@@ -151,9 +159,8 @@ impl Session {
             Err(error) if is_leaf(kind) => return Ok(Computation::Known(Err(error))),
             Err(error) => return Err(error),
         };
-        let known = Function::from_code(&code).map(Value::Function).or_else(|| code.constant().cloned());
-        if let Some(value) = known {
-            return Ok(Computation::Known(Ok(value)));
+        if let Some(value) = code.constant() {
+            return Ok(Computation::Known(Ok(value.clone())));
         }
         let (value, job) = self.job(&[]);
         job.start(move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
@@ -202,7 +209,7 @@ impl Session {
     pub fn create_selection(&self, source: u64, index: u32) -> Result<u64, ExecError> {
         let select = move |mut inputs: Vec<Value>| {
             let source = inputs.pop().ok_or(ExecError::Empty)?;
-            crate::eval::select(source, usize::try_from(index).unwrap_or(usize::MAX))
+            eval::select(source, usize::try_from(index).unwrap_or(usize::MAX))
         };
         let value = self.derive(vec![self.value(source)?], select);
         if let Some(Err(error)) = value.peek() {
@@ -234,8 +241,8 @@ impl Session {
         }
         let (executor, n_clients, dialect) = (self.executor.clone(), self.n_clients, *self.dialect());
         waiting.value.when_done(move |outcome| {
-            let reader = untyped::Reader { n_clients, dialect, tensorflow: executor.tensorflow() };
-            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| untyped::write(value, &reader)));
+            let writer = Writer::for_peer(dialect, n_clients, executor.tensorflow());
+            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| writer.write(value, None)));
         });
         Ok(waiting)
     }
@@ -344,7 +351,7 @@ impl Job {
                 if self.work.given_up().load(Ordering::Relaxed) {
                     return self.result.set(Err(ExecError::GivenUp));
                 }
-                let ctx = Context::new(&runtime, Some(self.n_clients)).until(self.work.given_up());
+                let ctx = Context::new(&*runtime, Some(self.n_clients)).until(self.work.given_up());
                 // A panic would leave the value pending for ever; it is a bug, told as an error.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));
