@@ -77,6 +77,41 @@ fn tensorflow_dir() -> std::ffi::OsString {
 }
 
 #[test]
+fn wrong_usage_that_a_command_finds_shows_its_own_usage() {
+    let folder = Folder::with(&[]);
+    let usage = |args: &[&str]| {
+        let output = folder.command(args).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+        String::from_utf8(output.stderr).unwrap().lines().take(3).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(usage(&["compile", "x.pb", "-o", "y"]), @r"
+    error: -o must end in .pb or .tff, unless --to is a form
+
+    Usage: tff compile [OPTIONS] --output <OUT> <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["run", "-", "--arg", "-"]), @r"
+    error: FILE and --arg cannot both be read from stdin
+
+    Usage: tff run [OPTIONS] <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["print", "x.pb", "--form", "compact", "--bodies", "labels"]), @r"
+    error: --bodies is for --form text
+
+    Usage: tff print [OPTIONS] <FILE>
+    ");
+}
+
+#[test]
+fn a_folder_that_is_no_form_says_so() {
+    let folder = Folder::with(&[]);
+    std::fs::create_dir(folder.0.path().join("dir")).unwrap();
+    let expected = "1: error: dir: expected the folder of a form, found no index.toml in it";
+    for command in ["print", "type", "check", "run"] {
+        assert_eq!(folder.run(&[command, "dir"]).trim_end(), expected, "{command}");
+    }
+}
+
+#[test]
 fn type_and_print() {
     let folder = Folder::with(&["temp_above", "fed_map"]);
     insta::assert_snapshot!(folder.run(&["type", "temp_above.pb"]), @"(<x={float32}@CLIENTS,t=float32@SERVER> -> float32@SERVER)");
