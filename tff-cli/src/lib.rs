@@ -22,6 +22,7 @@ mod usage;
 mod worker;
 mod workers;
 
+pub use native::quiet;
 pub use worker::worker;
 
 use args::Args;
