@@ -207,7 +207,7 @@ fn bad_inputs_are_one_line_and_exit_with_1() {
     1: error: noarg_const.pb: expected no argument, as the type is ( -> float32), found --arg
     1: error: missing.pb: No such file or directory (os error 2)
     1: error: text.pb: not a valid tensorflow_federated.v0.Value (14 bytes): failed to decode Protobuf message: invalid wire type value: 6
-    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct
+    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct of 2 elements
     1: error: bad.json: EOF while parsing a value at line 1 column 8
     1: error: --arg: expected <w=float32[3,2],b=float32[2]>, found an object without member `b`
     1: error: --arg: .w[2][1]: expected float32, found null
