@@ -102,6 +102,32 @@ fn wrong_usage_that_a_command_finds_shows_its_own_usage() {
 }
 
 #[test]
+fn intrinsics_are_listed_with_who_runs_them() {
+    let folder = Folder::with(&[]);
+    let rows: serde_json::Value = serde_json::from_str(&folder.run(&["intrinsics", "--json"])).unwrap();
+    let rows = rows.as_array().unwrap();
+    let uris: Vec<&str> = rows.iter().map(|row| row["uri"].as_str().unwrap()).collect();
+    assert_eq!(uris, tff_ir::Intrinsic::ALL.iter().map(|it| it.uri()).collect::<Vec<_>>());
+    for row in rows {
+        assert!(row["doc"].as_str().unwrap().ends_with('.'), "{row}");
+        // What is secure is never replaced unless the user says so, and everything else runs.
+        let expected: &[&str] = if row["secure"] == true { &["insecure"] } else { &["native", "reduced"] };
+        assert!(expected.contains(&row["run"].as_str().unwrap()), "{row}");
+    }
+    let table = folder.run(&["intrinsics"]);
+    assert_eq!(table.lines().count(), rows.len() + 1);
+    let of = |uri: &str| table.lines().find(|line| line.starts_with(&format!("{uri} "))).unwrap().to_owned();
+    let lines = ["uri", "federated_aggregate", "federated_sum", "federated_secure_select", "generic_zero"].map(of);
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    uri                            communication       run       signature
+    federated_aggregate            aggregation         native    (<{T}@CLIENTS,U,(<U,T> -> U),(<U,U> -> U),(U -> R)> -> R@SERVER)
+    federated_sum                  aggregation         reduced   ({T}@CLIENTS -> T@SERVER)
+    federated_secure_select        secure broadcast    insecure  (<{Ks}@CLIENTS,int32@SERVER,T@SERVER,(<T,int32> -> U)> -> {U*}@CLIENTS)
+    generic_zero                   none                reduced   T
+    ");
+}
+
+#[test]
 fn a_folder_that_is_no_form_says_so() {
     let folder = Folder::with(&[]);
     std::fs::create_dir(folder.0.path().join("dir")).unwrap();

@@ -17,4 +17,5 @@ pub(crate) use code::{Code, Compilation, compile};
 pub(crate) use federated::{arguments, is_placed, leaves};
 pub use function::value_from_proto;
 pub(crate) use host::{Elsewhere, Host};
+pub use intrinsic::is_native;
 pub(crate) use run::{Context, Frame, select};
