@@ -93,8 +93,7 @@ impl Executor {
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
         made.compile = Some(Arc::new(move |comp: &Comp| {
-            let compiled = compile_to_native(comp, &options(insecure_aggregation));
-            compiled.map(|compiled| compiled.comp).map_err(|error| error.to_string())
+            Ok(compile_to_native(comp, &options(insecure_aggregation))?.comp)
         }));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })

@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Intrinsic(Intrinsic, Type),
     Compiled(Compiled),
     /// What a program brings along.
-    Own(Arc<dyn Prepared>, FunctionType),
+    Own(Arc<dyn Prepared>, Type),
     /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
     Unknown(Arc<str>),
 }
@@ -35,7 +35,7 @@ pub(super) struct Closure {
 #[derive(Debug)]
 pub(super) struct Compiled {
     comp: CompiledComputation,
-    ty: FunctionType,
+    ty: Type,
     prepared: OnceLock<Arc<dyn Prepared>>,
 }
 
@@ -44,7 +44,7 @@ impl Compiled {
         if let Some(prepared) = self.prepared.get() {
             return Ok(prepared);
         }
-        let prepared = host.prepare_leaf(&self.comp, &self.ty)?;
+        let prepared = host.prepare_leaf(&self.comp, function_type(&self.ty)?)?;
         Ok(self.prepared.get_or_init(|| prepared))
     }
 }
@@ -63,10 +63,14 @@ impl Function {
         }
     }
 
-    /// A function of this type that is code of the program itself.
-    #[must_use]
-    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: FunctionType) -> Self {
-        Self::new(Kind::Own(prepared, ty))
+    /// A function of the type `ty` that is code of the program itself. It is called on the threads
+    /// that compute, with arguments that it has to check.
+    ///
+    /// # Errors
+    /// [`ExecError::Mismatch`] where `ty` is not the type of a function.
+    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: Type) -> Result<Self, ExecError> {
+        function_type(&ty)?;
+        Ok(Self::new(Kind::Own(prepared, ty)))
     }
 
     pub(super) fn closure(lambda: Arc<LambdaCode>, captured: StructValue) -> Self {
@@ -82,7 +86,7 @@ impl Function {
     }
 
     pub(super) fn compiled(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
-        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
+        function_type(ty)?;
         Ok(Self::new(Kind::Compiled(Compiled { comp, ty: ty.clone(), prepared: OnceLock::new() })))
     }
 }
@@ -94,12 +98,11 @@ impl Kind {
 }
 
 impl FunctionValue for Kind {
-    fn result_type(&self) -> Option<&Type> {
+    fn ty(&self) -> Option<&Type> {
         match self {
-            Self::Closure(closure) => closure.lambda.comp.ty().as_function().map(|ty| &ty.result),
-            Self::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
-            Self::Compiled(compiled) => Some(&compiled.ty.result),
-            Self::Own(_, ty) => Some(&ty.result),
+            Self::Closure(closure) => Some(closure.lambda.comp.ty()),
+            Self::Compiled(compiled) => Some(&compiled.ty),
+            Self::Intrinsic(_, ty) | Self::Own(_, ty) => Some(ty),
             Self::Unknown(_) => None,
         }
     }
@@ -126,10 +129,7 @@ impl FunctionValue for Kind {
                 Comp::lambda(parameter, result).map_err(wrong)
             }
             Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.uri(), ty.clone()).map_err(wrong),
-            Self::Compiled(compiled) => {
-                let ty = Type::function(compiled.ty.parameter.clone(), compiled.ty.result.clone())?;
-                Comp::compiled(compiled.comp.clone(), ty).map_err(wrong)
-            }
+            Self::Compiled(compiled) => Comp::compiled(compiled.comp.clone(), compiled.ty.clone()).map_err(wrong),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
             Self::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
@@ -141,11 +141,15 @@ impl fmt::Debug for Kind {
         match self {
             Self::Closure(closure) => write!(f, "Function(lambda of type {})", closure.lambda.comp.ty()),
             Self::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
-            Self::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Self::Compiled(compiled) => write!(f, "Function(compiled of type {})", compiled.ty),
             Self::Own(prepared, _) => prepared.fmt(f),
             Self::Unknown(uri) => write!(f, "Function({uri})"),
         }
     }
+}
+
+fn function_type(ty: &Type) -> Result<&FunctionType, ExecError> {
+    ty.as_function().ok_or_else(|| ExecError::mismatch("the type of a function", ty))
 }
 
 /// A computation of this value.
