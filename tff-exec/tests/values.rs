@@ -47,7 +47,8 @@ fn text_is_one_line_and_short() {
         Value::Clients(Clients::AllEqual(Value::from(7_u8).into())),
         Value::Placement(tff_types::Placement::Clients),
     ]);
-    let expected = r#"<[[0.0,0.5],[1.0,1.5]],"a\n\"b\"",[1,2],1.0+-2.0i@SERVER,{true,false}@CLIENTS,7@CLIENTS,CLIENTS>"#;
+    let expected =
+        r#"<[[0.0,0.5],[1.0,1.5]],"a\n\"b\"",[1,2],1.0+-2.0i@SERVER,{true,false}@CLIENTS,7@CLIENTS,CLIENTS>"#;
     assert_eq!(value.to_string(), expected);
     let long = Value::structure(std::iter::repeat_n(value, 1_000_000));
     assert_eq!(long.to_string().chars().count(), 1000);

@@ -1,17 +1,20 @@
 //! `Computation`: read, checked, compiled, split and printed.
 
 use crate::error::{Class, Details, error, plain};
+use crate::form::Form;
 use crate::types::Type;
 use bytes::Bytes;
 use prost::Message;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tff_compiler::{CompileError, compile_to_native};
 use tff_ir::text::{self, Bodies, Environment, PrintOptions};
 use tff_ir::{Comp, Severity, validate};
 use tff_proto::{Limits, v0 as pb};
+use tff_sim::{FileError, FileProblem};
 
 /// A computation: an immutable, typed tree.
 #[pyclass(frozen, weakref, module = "federated_runtime")]
@@ -35,6 +38,21 @@ impl Problem {
 
     fn __repr__(&self) -> String {
         format!("<Problem {}>", self.__str__())
+    }
+}
+
+/// Reads a computation from a file or the folder of a form.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Computation> {
+    py.detach(|| tff_sim::read(&path)).map(Computation).map_err(|error| file_error(py, error))
+}
+
+pub(crate) fn file_error(py: Python<'_>, failed: FileError) -> PyErr {
+    let message = failed.to_string();
+    match *failed.problem {
+        // Python has a class for each kind, such as FileNotFoundError.
+        FileProblem::Io(error) => std::io::Error::new(error.kind(), message).into(),
+        _ => plain(py, Class::Computation, message),
     }
 }
 
@@ -98,6 +116,11 @@ impl Computation {
     fn compile(&self, py: Python<'_>, insecure_aggregation: bool) -> PyResult<Self> {
         let compiled = py.detach(|| compile_to_native(&self.0, &options(insecure_aggregation)));
         compiled.map(|compiled| Self(compiled.comp)).map_err(|error| compile_error(py, &error))
+    }
+
+    #[pyo3(signature = (kind, *, insecure_aggregation = false))]
+    fn to_form(&self, py: Python<'_>, kind: &str, insecure_aggregation: bool) -> PyResult<Form> {
+        Form::split(py, self, kind, insecure_aggregation)
     }
 
     #[pyo3(signature = (style = "text", *, bodies = true))]

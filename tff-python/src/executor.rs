@@ -14,10 +14,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tff_compiler::compile_to_native;
-use tff_exec::leaf::xla::Library;
+use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{Options, Value, value_from_proto, value_to_proto};
+use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
 use tff_ir::Comp;
 use tff_proto::{Limits, v0 as pb};
 
@@ -83,18 +82,16 @@ impl Executor {
     ) -> PyResult<Self> {
         let mut made = Options::default();
         made.threads = threads;
-        made.library_dir = tensorflow;
+        made.tensorflow = tensorflow.map(leaf::tensorflow::Library::Path).unwrap_or_default();
         made.without_kernels = !kernels;
         if let Some(plugin) = pjrt {
-            made.xla = Library::Plugin(vec![plugin]);
+            made.xla = xla::Library::Plugin(xla::Plugin::new(vec![plugin]));
         }
         if let Some(addresses) = workers {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
-        made.compile = Some(Arc::new(move |comp: &Comp| {
-            Ok(compile_to_native(comp, &options(insecure_aggregation))?.comp)
-        }));
+        made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })
     }
@@ -153,12 +150,13 @@ impl Program {
         Type(self.comp.ty().clone())
     }
 
-    #[pyo3(signature = (*args, n_clients = None, timeout = None, structure = None))]
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         n_clients: Option<usize>,
+        default_n_clients: Option<usize>,
         timeout: Option<f64>,
         structure: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -172,6 +170,12 @@ impl Program {
             (Some(given), Some(ty)) => Some(reader.read(&given, ty).map_err(|error| error.raise(py, "argument"))?),
             (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
             (None, _) => None,
+        };
+        let n_clients = match (n_clients, default_n_clients, &argument) {
+            (None, Some(_), Some(argument)) => {
+                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at("argument")))?.or(default_n_clients)
+            }
+            (n_clients, default, _) => n_clients.or(default),
         };
         let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
         let executor = self.executor.get().get();

@@ -7,6 +7,7 @@ mod buffer;
 mod computation;
 mod error;
 mod executor;
+mod form;
 mod numpy;
 mod read;
 mod run;
@@ -18,9 +19,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::computation::{Computation, Problem};
+    use crate::computation::{Computation, Problem, load};
     #[pymodule_export]
     use crate::executor::{Executor, Program, after_fork};
+    #[pymodule_export]
+    use crate::form::Form;
     #[pymodule_export]
     use crate::types::Type;
 }

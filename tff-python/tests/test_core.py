@@ -74,8 +74,29 @@ def test_files(tmp_path, programs, examples):
     (tmp_path / "total.tff").write_text(TOTAL)
     assert fr.run(fr.load(str(tmp_path / "total.tff")), [1, 2, 3]) == 6
     assert fr.load(examples / "temperatures" / "above.tff").type == fr.load(examples / "temperatures" / "above.pb").type
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="missing.pb"):
         fr.load(tmp_path / "missing.pb")
+    (tmp_path / "wrong.tff").write_text("(x:int32 -> y)")
+    with pytest.raises(fr.ComputationError, match="wrong.tff:1:13"):
+        fr.load(tmp_path / "wrong.tff")
+
+
+def test_forms(tmp_path, examples):
+    round_of_digits = fr.load(examples / "digits-jax" / "next.pb")
+    form = round_of_digits.to_form("mergeable")
+    assert form.kind == "mergeable" and list(form.parts) == ["up_to_merge", "merge", "after_merge"]
+    form.save(tmp_path / "form")
+    again = fr.Form.load(tmp_path / "form")
+    assert {role: part.to_bytes() for role, part in again.parts.items()} == {
+        role: part.to_bytes() for role, part in form.parts.items()
+    }
+    assert fr.load(tmp_path / "form").type.is_assignable_from(again.to_computation().type)
+    with pytest.raises(fr.ComputationError, match="new or empty"):
+        form.save(tmp_path / "form")
+    with pytest.raises(ValueError, match="'map-reduce'"):
+        round_of_digits.to_form("sonnet")
+    with pytest.raises(fr.CompileError):
+        parse("(x:int32 -> x)").to_form("map-reduce")
 
 
 def test_calls():

@@ -4,14 +4,16 @@ use super::declare::form;
 use super::parts::{
     Splitting, check_flow, null_call, parameters, put_together, result, to_graph, to_local, with_cache_ids,
 };
-use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
+use crate::create::{
+    Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection, create_value,
+};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, split};
+use crate::extract::{Normalized, called, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
 use crate::substitution::Substitution;
-use tff_ir::{Comp, CompiledComputation, UniqueNames};
+use tff_ir::{Comp, CompiledComputation, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
 form! {
@@ -28,7 +30,6 @@ form! {
 }
 
 const NAME: &str = "mergeable_comp_form";
-const URI: &str = "federated_aggregate";
 
 impl MergeableCompForm {
     /// Splits a computation.
@@ -49,7 +50,7 @@ impl MergeableCompForm {
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call(URI)?])?;
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedAggregate)?])?;
         let mut names = UniqueNames::new(&Comp::tuple([before.to_comp()?, after.to_comp()?])?);
         let aggregation = create_selection(&before.result, 0)?;
         let part = |index| create_selection(&aggregation, index);
@@ -68,8 +69,15 @@ impl MergeableCompForm {
             merge: merge.clone(),
             report: create_identity(&accumulator)?,
         };
-        let aggregated = create_aggregate(value.result.clone(), unreported)?;
-        let up_to_merge = Normalized { result: aggregated, ..value }.to_comp()?;
+        // Where nothing is aggregated there is nothing to ask clients for, and their number may be unknown.
+        let is_aggregation = |(_, value): &(_, Comp)| called(value) == Some(&Intrinsic::FederatedAggregate);
+        let up_to_merge = if comp.locals.iter().any(is_aggregation) {
+            Normalized { result: create_aggregate(value.result.clone(), unreported)?, ..value }
+        } else {
+            let nothing = create_value(Comp::tuple([])?, Placement::Server)?;
+            Normalized { result: nothing, locals: Vec::new(), ..value }
+        };
+        let up_to_merge = up_to_merge.to_comp()?;
         let after_merge = after_merge(comp, &after, report, &accumulator, &mut names)?;
         Ok(Self { ty: ty.clone(), up_to_merge, merge, after_merge })
     }
@@ -151,7 +159,9 @@ fn after_merge(
     }
     substitution.replace_part(old, vec![results_at, 0], reference);
     let mut function = after.slice(&after.result, &substitution)?;
-    function.locals.insert(0, (reported_name, reported));
+    if function.to_comp()?.free_names().contains(&reported_name) {
+        function.locals.insert(0, (reported_name, reported));
+    }
     function.parameter = Some(tff_ir::Parameter { name, ty });
     let function = function.to_comp()?;
     match function.free_names().first() {
@@ -169,7 +179,7 @@ fn check_no_aggregation(comp: &Comp) -> Result<(), Problem> {
         let (Some(intrinsic), Some(ty)) = (part.as_intrinsic(), part.ty().as_function()) else { continue };
         let from_clients = ty.parameter.as_ref().is_some_and(|ty| is_at(ty, Placement::Clients));
         if from_clients && is_at(&ty.result, Placement::Server) {
-            let found = format!("{}: {}", intrinsic.uri, part.ty());
+            let found = format!("{}: {}", intrinsic.uri(), part.ty());
             return Err(Problem::Expected { expected: "no aggregation in after_merge", found });
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use tff_ir::Intrinsic;
 
 /// How one call of a program is run: when it ends early, and who follows it.
 ///
@@ -49,28 +50,28 @@ impl Cancel {
 }
 
 /// What is told of a run.
-pub type ReportProgress = dyn Fn(Progress) + Send + Sync;
+pub type ReportProgress = dyn Fn(Progress<'_>) + Send + Sync;
 
-/// Something that has happened in a run. Intrinsics are named by their uris.
+/// Something that has happened in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Progress {
+pub enum Progress<'a> {
     /// An intrinsic was called.
     Started {
         /// The intrinsic.
-        intrinsic: &'static str,
+        intrinsic: &'a Intrinsic,
     },
     /// The part of one client is done. Of clients on workers this is not told.
     Client {
         /// The intrinsic.
-        intrinsic: &'static str,
+        intrinsic: &'a Intrinsic,
         /// The position of the client.
         client_idx: usize,
     },
-    /// An intrinsic has its value. Where the clients are on workers, these may still compute it.
+    /// An intrinsic has ended. Where the clients are on workers, these may still compute it.
     Finished {
         /// The intrinsic.
-        intrinsic: &'static str,
+        intrinsic: &'a Intrinsic,
     },
 }
 

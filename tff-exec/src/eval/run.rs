@@ -4,13 +4,12 @@ use super::code::Code;
 use super::control::{Control, Progress};
 use super::function::{Closure, Kind};
 use super::host::{Elsewhere, Host};
-use super::intrinsic::Intrinsic;
-use super::{federated, sequences};
+use super::intrinsic::{native, unknown};
 use crate::values::check_n_clients;
 use crate::{ClientValues, ExecError, Function, Value};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tff_types::Type;
+use tff_ir::Intrinsic;
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
 /// a computation without types may call itself for ever.
@@ -32,7 +31,7 @@ pub(crate) struct Context<'a> {
     depth: usize,
     control: Control<'a>,
     /// The innermost intrinsic that is being computed.
-    intrinsic: Option<Intrinsic>,
+    intrinsic: Option<&'a Intrinsic>,
 }
 
 /// The values that code refers to by position.
@@ -125,53 +124,30 @@ impl<'a> Context<'a> {
                 inner.eval(&lambda.result, &mut frame)
             }
             Kind::Intrinsic(intrinsic, ty) => {
+                let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
-                Self { intrinsic: Some(*intrinsic), ..inner }
-                    .call_intrinsic(*intrinsic, ty, argument)
-                    .map_err(|error| error.at(intrinsic.uri()))
+                // For what is computed inside, this is the intrinsic.
+                let inner = Context { intrinsic: Some(intrinsic), ..inner };
+                inner.report(|intrinsic| Progress::Started { intrinsic });
+                let there = match self.elsewhere {
+                    Some(elsewhere) => elsewhere.call(&inner, intrinsic, ty, &argument),
+                    None => Ok(None),
+                };
+                let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
+                inner.report(|intrinsic| Progress::Finished { intrinsic });
+                value.map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => {
                 stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.host)?.consume(argument))
             }
             Kind::Own(prepared, _) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || prepared.consume(argument)),
-            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
-        }
-    }
-
-    fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
-        self.report(|intrinsic| Progress::Started { intrinsic });
-        let value = self.do_intrinsic(intrinsic, ty, argument)?;
-        self.report(|intrinsic| Progress::Finished { intrinsic });
-        Ok(value)
-    }
-
-    fn do_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
-        if let Some(elsewhere) = self.elsewhere
-            && let Some(value) = elsewhere.call(self, intrinsic, ty, &argument)?
-        {
-            return Ok(value);
-        }
-        match intrinsic {
-            Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
-            Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),
-            Intrinsic::FederatedMapAllEqual => federated::map_all_equal(self, &argument),
-            Intrinsic::FederatedBroadcast => federated::broadcast(argument),
-            Intrinsic::FederatedEvalAtClients => federated::eval_at_clients(self, &argument),
-            Intrinsic::FederatedEvalAtServer => federated::eval_at_server(self, &argument),
-            Intrinsic::FederatedSelect => federated::select(self, ty, &argument),
-            Intrinsic::FederatedValueAtClients => federated::value_at_clients(argument),
-            Intrinsic::FederatedValueAtServer => federated::value_at_server(argument),
-            Intrinsic::FederatedZipAtClients => federated::zip_at_clients(&argument),
-            Intrinsic::FederatedZipAtServer => federated::zip_at_server(&argument),
-            Intrinsic::SequenceMap => sequences::map(self, ty, &argument),
-            Intrinsic::SequenceReduce => sequences::reduce(self, &argument),
         }
     }
 
     /// Tells of the intrinsic that is being computed, if anyone listens.
-    fn report(&self, event: impl FnOnce(&'static str) -> Progress) {
+    fn report(&self, event: impl FnOnce(&'a Intrinsic) -> Progress<'a>) {
         if let (Some(report), Some(intrinsic)) = (self.control.progress, self.intrinsic) {
-            report(event(intrinsic.uri()));
+            report(event(intrinsic));
         }
     }
 

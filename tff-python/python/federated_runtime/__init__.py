@@ -34,8 +34,8 @@ from ._errors import (
     MismatchError,
     RunError,
 )
-from ._native import Computation, Executor, Problem, Program, Type
-from ._run import default_executor, load, run, run_async
+from ._native import Computation, Executor, Form, Problem, Program, Type, load
+from ._run import default_executor, run, run_async
 
 # A forked process has none of the threads: what uses them is made anew there.
 _os.register_at_fork(after_in_child=_native.after_fork)
@@ -47,6 +47,7 @@ __all__ = [
     "DeadlineError",
     "Error",
     "Executor",
+    "Form",
     "LibraryError",
     "MismatchError",
     "Problem",

@@ -1,6 +1,5 @@
-"""Computations from files, and runs on an executor that all share."""
+"""Runs on an executor that all share."""
 
-import os
 import threading
 import weakref
 
@@ -26,25 +25,6 @@ class ByIdentity:
 
 
 _programs = ByIdentity()
-
-
-def load(path):
-    """Reads a computation from a file: ``.pb``, a serialized message, or ``.tff``, the text form.
-
-    Raises:
-        ComputationError: The file holds no valid computation; the message says where.
-        OSError: The file cannot be read.
-    """
-    path = os.fspath(path)
-    with open(path, "rb") as file:
-        data = file.read()
-    if not path.endswith(".tff"):
-        return _native.Computation.from_bytes(data)
-    bodies = path[: -len(".tff")] + ".bodies"
-    if os.path.isfile(bodies):
-        with open(bodies, encoding="utf-8") as file:
-            return _native.Computation.parse(data.decode(), bodies=file.read())
-    return _native.Computation.parse(data.decode())
 
 
 def default_executor():

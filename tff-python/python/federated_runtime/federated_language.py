@@ -15,28 +15,18 @@
 import federated_language as _fl
 from federated_language.common_libs import structure as _structure
 
-from . import _native
-from . import _run
+from . import _contexts
 
 
-class _Programs:
-    """The programs of computations, by the object: as long as the computation lives."""
-
-    def __init__(self, executor, n_clients, timeout):
-        self._executor = executor or _run.default_executor()
-        self._n_clients = n_clients
-        self._timeout = timeout
-        self._programs = _run.ByIdentity()
-
-    def _prepare(self, comp):
-        message = comp.to_proto().SerializeToString(deterministic=True)
-        return self._executor.prepare(_native.Computation.from_bytes(message))
-
-    def __call__(self, comp, arg):
-        program = self._programs.get(comp, lambda: self._prepare(comp))
-        args = () if comp.type_signature.parameter is None else (arg,)
-        result = program(*args, n_clients=self._n_clients, timeout=self._timeout, structure=_structure.Struct)
-        return _fl.framework.type_to_py_container(result, comp.type_signature.result)
+def _runner(executor, n_clients, timeout):
+    return _contexts.Runner(
+        executor,
+        n_clients,
+        timeout,
+        serialize=lambda comp: comp.to_proto().SerializeToString(deterministic=True),
+        structure=_structure.Struct,
+        to_container=_fl.framework.type_to_py_container,
+    )
 
 
 class Context(_fl.framework.SyncContext):
@@ -49,24 +39,20 @@ class Context(_fl.framework.SyncContext):
     """
 
     def __init__(self, executor=None, *, n_clients=None, timeout=None):
-        self._call = _Programs(executor, n_clients, timeout)
+        self._runner = _runner(executor, n_clients, timeout)
 
     def invoke(self, comp, arg):
-        return self._call(comp, arg)
+        return self._runner(comp, arg)
 
 
 class AsyncContext(_fl.framework.AsyncContext):
     """As `Context`; a call gives an awaitable, and several may run at a time."""
 
     def __init__(self, executor=None, *, n_clients=None, timeout=None):
-        self._call = _Programs(executor, n_clients, timeout)
+        self._runner = _runner(executor, n_clients, timeout)
 
     async def invoke(self, comp, arg):
-        import asyncio
-
-        if asyncio.iscoroutine(arg):
-            arg = await arg
-        return await asyncio.get_running_loop().run_in_executor(None, self._call, comp, arg)
+        return await self._runner.call(comp, arg)
 
 
 def set_default_context(executor=None, *, n_clients=None, timeout=None):
