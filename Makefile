@@ -12,7 +12,7 @@ CXX_FOUND := $(shell command -v $${CXX:-c++})
 NEXTEST_FOUND := $(shell cargo nextest --version 2>/dev/null)
 DENY_FOUND := $(shell cargo deny --version 2>/dev/null)
 
-.PHONY: demo test test-xla-extension lint unit doc smoke deny bench fuzz native conformance
+.PHONY: demo test test-xla-extension lint unit doc smoke deny python wheel bench fuzz native conformance
 .NOTPARALLEL:
 
 # Trains and evaluates a model on handwritten digits that are spread over 20 clients; draws the metrics to target/digits.svg.
@@ -22,7 +22,7 @@ demo:
 	$(TARGET)/release/tff simulate examples/digits/digits.toml --plot $(TARGET)/digits.svg
 
 # All checks.
-test: lint unit doc smoke deny
+test: lint unit doc smoke deny python
 
 # The suite of the XLA leaf on an XLA that is linked instead of a plugin. Needs a C++ compiler; fetches 385 MB the first time.
 test-xla-extension:
@@ -31,7 +31,9 @@ test-xla-extension:
 lint:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path tff-python/Cargo.toml --check
 	scripts/xla_extension.sh --check cargo clippy --locked --workspace --all-targets --features $(FEATURES),$(LINKED) -- -D warnings
+	cargo clippy --locked --manifest-path tff-python/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
 unit:
 	scripts/native.sh
@@ -54,6 +56,15 @@ endif
 # Licenses, sources and duplicates of what we depend on, where cargo-deny is installed.
 deny:
 	$(if $(DENY_FOUND),cargo deny --locked --workspace check bans licenses sources,@echo 'skipped: cargo-deny is not installed')
+
+# The Python package: built, installed and tested in an environment under target/.
+python:
+	scripts/native.sh
+	scripts/python.sh
+
+# A wheel of it for users, in target/wheels.
+wheel:
+	scripts/python.sh --wheel
 
 bench:
 	scripts/native.sh

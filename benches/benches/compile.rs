@@ -6,7 +6,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use std::hint::black_box;
 use tff_benches::{add, repository_file};
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
-use tff_compiler::{Options, call_dominant, compile_to_native};
+use tff_compiler::{CompileOptions, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_proto::{Limits, decode, v0};
 use tff_types::Type;
@@ -18,7 +18,7 @@ fn message(name: &str) -> v0::Computation {
 
 fn fed_avg(criterion: &mut Criterion) {
     let message = message("examples/digits/next.pb");
-    let options = Options::default();
+    let options = CompileOptions::default();
     let mut group = criterion.benchmark_group("fed_avg_next");
     // A computation remembers what was found valid in it: each time it is one that was just decoded.
     let mut bench = |name: &str, compile: &dyn Fn(&Comp)| {
@@ -59,7 +59,7 @@ fn maps(count: usize) -> Comp {
 }
 
 fn long_blocks(criterion: &mut Criterion) {
-    let options = Options::default();
+    let options = CompileOptions::default();
     let mut group = criterion.benchmark_group("block_of_maps");
     group.sample_size(10);
     for count in [1000, 10_000] {

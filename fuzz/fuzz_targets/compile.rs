@@ -5,7 +5,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use tff_compiler::forms::{BroadcastForm, DistributeAggregateForm, MapReduceForm, MergeableCompForm};
-use tff_compiler::{CompileError, Options, call_dominant, compile_to_native};
+use tff_compiler::{CompileError, CompileOptions, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_proto::{Limits, decode, v0};
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn compile(comp: &Comp) {
-    let mut options = Options::default();
+    let mut options = CompileOptions::default();
     for insecure in [false, true] {
         options.insecure_aggregation = insecure;
         for compile in [call_dominant, compile_to_native] {

@@ -2,9 +2,7 @@
 
 use crate::native;
 use std::sync::Arc;
-use tff_compiler::compile_to_native;
 use tff_exec::{Executor, Options, Workers};
-use tff_ir::Comp;
 
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,8 +17,8 @@ pub(crate) struct CompilationArgs {
 
 impl CompilationArgs {
     /// The compiler's options.
-    pub(crate) fn options(&self) -> tff_compiler::Options<'static> {
-        let mut options = tff_compiler::Options::default();
+    pub(crate) fn options(&self) -> tff_compiler::CompileOptions<'static> {
+        let mut options = tff_compiler::CompileOptions::default();
         options.insecure_aggregation = self.allow_insecure_secure_sum;
         options
     }
@@ -32,11 +30,8 @@ pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: 
     let mut options = Options::default();
     options.threads = threads;
     options.workers = workers;
-    options.library_dir = native::tensorflow_dir();
+    options.tensorflow = native::tensorflow();
     options.xla = native::xla();
-    options.compile = Some(Arc::new(move |comp: &Comp| {
-        let compiled = compile_to_native(comp, &args.options()).map_err(|error| error.to_string())?;
-        Ok(compiled.comp)
-    }));
+    options.compile = Some(tff_sim::compiler(move || args.options()));
     Executor::new(options)
 }

@@ -1,16 +1,18 @@
-//! What is read: bytes of files and of stdin, and values.
+//! What is read: computations and values, from files and from stdin.
 
-use crate::json;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tff_exec::Value;
+use tff_ir::Comp;
 use tff_proto::{Limits, v0 as pb};
+use tff_sim::computation::{Encoded, Text, TextOptions};
+use tff_sim::files::{FileError, looks_like_text, read_bytes, read_limited};
+use tff_sim::json;
 use tff_types::Type;
+use tff_types::syntax::{Lexer, TokenKind};
 
 /// A file to read, or stdin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,32 +39,78 @@ impl Source {
         }
     }
 
-    /// What its name ends in, if it has a name and that has an end.
-    pub(crate) fn extension(&self) -> Option<&str> {
+    /// Everything that is in it.
+    pub(crate) fn read_bytes(&self) -> Result<Bytes, FileError> {
         match self {
-            Self::Stdin => None,
-            Self::File(path) => path.extension()?.to_str(),
+            Self::Stdin => read_limited(io::stdin().lock()).map_err(|problem| problem.of(self.name())),
+            Self::File(path) => read_bytes(path),
         }
     }
 
-    /// Everything that is in it.
-    pub(crate) fn read(&self) -> Result<Bytes> {
+    /// The computation that is in it, or that the parts of a form in a folder make up.
+    pub(crate) fn read_comp(&self) -> Result<Comp, FileError> {
         match self {
-            Self::Stdin => read_limited(io::stdin().lock()),
-            Self::File(path) => File::open(path).map_err(Into::into).and_then(read_limited),
+            Self::Stdin => self.read_encoded(&TextOptions::default())?.decode(),
+            Self::File(path) => tff_sim::read(path),
+        }
+    }
+
+    /// The computation that is in it, not decoded yet.
+    pub(crate) fn read_encoded(&self, options: &TextOptions) -> Result<Encoded, FileError> {
+        match self {
+            Self::Stdin => Encoded::from_bytes(self.name(), self.read_bytes()?, options),
+            Self::File(path) => Encoded::read(path, options),
+        }
+    }
+
+    /// The text of a computation that is in it.
+    pub(crate) fn read_text(&self, options: &TextOptions) -> Result<Text, FileError> {
+        match self {
+            Self::Stdin => Text::from_bytes(self.name(), &self.read_bytes()?, options),
+            Self::File(path) => Text::read(path, options),
+        }
+    }
+
+    /// The folder that may hold a form, if it is one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) if path.is_dir() => Some(path),
+            _ => None,
         }
     }
 }
 
-/// Reads to the end, but never more than a message may have.
-fn read_limited(reader: impl Read) -> Result<Bytes> {
-    let limit = Limits::default().max_bytes;
-    let mut bytes = Vec::new();
-    reader.take(limit as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > limit {
-        bail!("more than {limit} bytes");
+/// What a text does not say itself.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "What the text leaves out")]
+pub(crate) struct TextArgs {
+    /// A file that defines labels, as `tff print --bodies` writes it; by default NAME.bodies beside
+    /// NAME.tff, if there is one.
+    #[arg(long, value_name = "FILE")]
+    bodies: Option<PathBuf>,
+    /// The type of the parameter of the outermost function.
+    #[arg(long, value_name = "TYPE")]
+    parameter: Option<Type>,
+    /// The type of a free name; may be given several times.
+    #[arg(long = "name", value_name = "NAME=TYPE", value_parser = name_and_type)]
+    names: Vec<(String, Type)>,
+}
+
+impl TextArgs {
+    pub(crate) fn options(&self) -> TextOptions {
+        let Self { bodies, parameter, names } = self.clone();
+        TextOptions { bodies, parameter, names }
     }
-    Ok(bytes.into())
+}
+
+/// Reads `NAME=TYPE`; the name may be in backquotes.
+fn name_and_type(text: &str) -> Result<(String, Type)> {
+    let mut lexer = Lexer::new(text);
+    let token = lexer.advance()?;
+    let name = lexer.name(token).ok_or_else(|| lexer.unexpected(token, "a name"))?.into_owned();
+    lexer.expect(TokenKind::Symbol('='), "`=`")?;
+    let ty = text.get(lexer.last_end()..).unwrap_or_default();
+    Ok((name, ty.parse()?))
 }
 
 /// Where an argument comes from.
@@ -107,40 +155,29 @@ impl ArgumentSource {
 
     /// Reads a value of type `ty`.
     pub(crate) fn read(&self, ty: &Type) -> Result<Value> {
-        self.read_unnamed(ty).with_context(|| self.name())
+        let bytes = match self {
+            Self::Value(path) | Self::Json(path) => read_bytes(path)?,
+            Self::Stdin => Source::Stdin.read_bytes()?,
+            Self::Inline(text) => Bytes::copy_from_slice(text.as_bytes()),
+        };
+        self.parse(&bytes, ty).with_context(|| self.name())
     }
 
-    fn read_unnamed(&self, ty: &Type) -> Result<Value> {
+    fn parse(&self, bytes: &Bytes, ty: &Type) -> Result<Value> {
         match self {
-            Self::Value(path) => decode_value(&Source::File(path.clone()).read()?, ty),
-            Self::Json(path) => parse_json(&Source::File(path.clone()).read()?, ty),
-            Self::Inline(text) => {
-                let json = json::parse(text.as_bytes());
-                let json = json.context("expected JSON, or a file whose name ends in .pb or .json")?;
+            Self::Value(_) => decode_value(bytes, ty),
+            Self::Json(_) => parse_json(bytes, ty),
+            Self::Inline(_) => {
+                let json = json::parse(bytes).context("expected JSON, or a file whose name ends in .pb or .json")?;
                 Ok(json::read(&json, ty)?)
             }
-            Self::Stdin => {
-                let bytes = Source::Stdin.read()?;
-                match json::parse(&bytes) {
-                    Ok(json) => Ok(json::read(&json, ty)?),
-                    Err(error) if looks_like_text(&bytes) => Err(error),
-                    Err(_) => decode_value(&bytes, ty),
-                }
-            }
+            Self::Stdin => match json::parse(bytes) {
+                Ok(json) => Ok(json::read(&json, ty)?),
+                Err(error) if looks_like_text(bytes) => Err(error.into()),
+                Err(_) => decode_value(bytes, ty),
+            },
         }
     }
-}
-
-/// Parses TOML; an error is `name:line: message`.
-pub(crate) fn parse_toml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
-        // The error's own display quotes the source in several lines.
-        match line {
-            Some(line) => anyhow!("{name}:{line}: {}", error.message()),
-            None => anyhow!("{name}: {}", error.message()),
-        }
-    })
 }
 
 fn parse_json(text: &[u8], ty: &Type) -> Result<Value> {
@@ -153,14 +190,4 @@ fn decode_value(bytes: &Bytes, ty: &Type) -> Result<Value> {
     }
     let proto: pb::Value = tff_proto::decode(bytes, &Limits::default())?;
     Ok(tff_exec::value_from_proto(&proto, ty)?)
-}
-
-/// Whether bytes that may be a message are text instead. No message is: it starts with a tag and a
-/// length and goes on with control characters, which text has only as white space.
-pub(crate) fn looks_like_text(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty() && !text.chars().any(is_binary))
-}
-
-fn is_binary(char: char) -> bool {
-    char.is_control() && !char.is_whitespace()
 }

@@ -8,25 +8,20 @@
 
 mod args;
 mod commands;
-mod computation;
-mod data;
 mod excerpt;
 mod executor;
-mod forms;
 mod input;
-mod json;
 mod log;
-mod members;
 mod metrics;
 mod native;
 mod output;
 mod progress;
 mod render;
 mod server;
-mod simulation;
 mod worker;
 mod workers;
 
+pub use native::quiet;
 pub use worker::worker;
 
 use args::Args;

@@ -1,10 +1,9 @@
 //! What is printed: results to stdout, one line for an error to stderr.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use std::error::Error;
 use std::fmt;
-use std::fs;
 use std::io::{self, StdoutLock, Write};
-use std::path::Path;
 
 /// The most characters of an error that are shown.
 const MAX_ERROR: usize = 2000;
@@ -19,7 +18,7 @@ impl fmt::Display for ClosedPipe {
     }
 }
 
-impl std::error::Error for ClosedPipe {}
+impl Error for ClosedPipe {}
 
 /// Prints a line to stdout, at once.
 pub(crate) fn line(text: impl fmt::Display) -> Result<()> {
@@ -40,21 +39,6 @@ fn to_stdout(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Resul
     }
 }
 
-/// Writes a file as a whole.
-pub(crate) fn file(path: &Path, content: &[u8]) -> Result<()> {
-    fs::write(path, content).with_context(|| path.display().to_string())
-}
-
-/// Checks, before any work is done for it, that a file can be put where it shall go.
-pub(crate) fn check_folder(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            bail!("{}: expected a folder {}, found none", path.display(), folder.display())
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether the error only says that nobody reads stdout any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.is::<ClosedPipe>()
@@ -63,14 +47,14 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
 /// Prints the error to stderr.
 pub(crate) fn report(error: &anyhow::Error) {
     // Where stderr is closed too there is nobody left to tell.
-    let _ = writeln!(io::stderr(), "error: {}", one_line(error));
+    let _ = writeln!(io::stderr(), "error: {}", one_line(error.as_ref()));
 }
 
 /// The error and its causes in one line that is safe to show on a terminal, whatever names and
 /// texts of the input it repeats.
-pub(crate) fn one_line(error: &anyhow::Error) -> String {
+pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
     let mut line = String::new();
-    for cause in error.chain() {
+    for cause in std::iter::successors(Some(error), |&error| error.source()) {
         let text = flatten(&cause.to_string());
         // Some errors repeat their cause in their own message.
         if line.ends_with(&text) {
@@ -108,22 +92,22 @@ mod tests {
                 write!(f, "local y: {}", self.0)
             }
         }
-        impl std::error::Error for Outer {
-            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        impl Error for Outer {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
                 Some(&self.0)
             }
         }
         let error = anyhow::Error::new(Outer(io::Error::other("unbound"))).context("a.pb");
-        assert_eq!(one_line(&error), "a.pb: local y: unbound");
+        assert_eq!(one_line(error.as_ref()), "a.pb: local y: unbound");
     }
 
     #[test]
     fn several_lines_become_one_without_control_characters() {
-        assert_eq!(one_line(&anyhow!("first\n  second\x1b[31m\n")), "first; second\u{fffd}[31m");
+        assert_eq!(one_line(anyhow!("first\n  second\x1b[31m\n").as_ref()), "first; second\u{fffd}[31m");
     }
 
     #[test]
     fn long_messages_are_cut() {
-        assert_eq!(one_line(&anyhow!("ä".repeat(MAX_ERROR + 1))).chars().count(), MAX_ERROR + 1);
+        assert_eq!(one_line(anyhow!("ä".repeat(MAX_ERROR + 1)).as_ref()).chars().count(), MAX_ERROR + 1);
     }
 }

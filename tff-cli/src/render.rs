@@ -6,11 +6,10 @@
 
 mod layout;
 
-use crate::members::Members;
-use anyhow::{Result, bail};
 use layout::Doc;
 use tff_exec::Value;
 use tff_ir::{Array, Scalar};
+use tff_sim::json::{Members, WriteError};
 use tff_types::{Element, Type, TypeKind};
 
 /// The most elements of a tensor that are all shown.
@@ -26,16 +25,17 @@ const MAX_STRING: usize = 200;
 
 /// Renders a value of type `ty`. `members` gets at what is inside of sequences and federated
 /// values.
-pub(crate) fn render(value: &Value, ty: &Type, members: &Members<'_>) -> Result<String> {
+pub(crate) fn render(value: &Value, ty: &Type, members: &Members<'_>) -> Result<String, WriteError> {
     Ok(doc(value, ty, members)?.to_string())
 }
 
-fn doc(value: &Value, ty: &Type, members: &Members<'_>) -> Result<Doc> {
+fn doc(value: &Value, ty: &Type, members: &Members<'_>) -> Result<Doc, WriteError> {
     Ok(match (value, ty.kind()) {
         (Value::Tensor(tensor), TypeKind::Tensor(_)) => array(tensor.array()),
         (Value::Struct(values), TypeKind::Struct(structure)) if values.len() == structure.len() => {
             let elements = values.iter().zip(structure.elements());
-            let docs: Result<_> = elements.map(|(value, element)| member(value, element, members)).collect();
+            let docs: Result<_, WriteError> =
+                elements.map(|(value, element)| member(value, element, members)).collect();
             Doc::list("<", docs?, ">")
         }
         (Value::Sequence(sequence), TypeKind::Sequence(ty)) => {
@@ -54,11 +54,11 @@ fn doc(value: &Value, ty: &Type, members: &Members<'_>) -> Result<Doc> {
         }
         (Value::Placement(placement), TypeKind::Placement(_)) => Doc::text(placement.name()),
         (Value::Function(_), _) => Doc::text(format!("a function {ty}")),
-        _ => bail!("expected {ty}, found {}", value.describe()),
+        _ => return Err(WriteError::Mismatch { expected: ty.clone(), found: value.describe() }),
     })
 }
 
-fn member(value: &Value, element: &Element, members: &Members<'_>) -> Result<Doc> {
+fn member(value: &Value, element: &Element, members: &Members<'_>) -> Result<Doc, WriteError> {
     let value = doc(value, &element.ty, members)?;
     Ok(match element.name.as_deref() {
         Some(name) if name.chars().all(|char| char.is_alphanumeric() || char == '_') => {
@@ -69,7 +69,7 @@ fn member(value: &Value, element: &Element, members: &Members<'_>) -> Result<Doc
     })
 }
 
-fn items(values: &[&Value], ty: &Type, members: &Members<'_>) -> Result<Vec<Doc>> {
+fn items(values: &[&Value], ty: &Type, members: &Members<'_>) -> Result<Vec<Doc>, WriteError> {
     let is_cut = values.len() > MAX_ITEMS;
     shown(values.len(), is_cut)
         .map(|index| match index.and_then(|index| values.get(index)) {
@@ -177,8 +177,8 @@ mod tests {
     #[track_caller]
     fn check(ty: &str, json: &str) -> String {
         let ty: Type = ty.parse().unwrap();
-        let value = crate::json::read(&crate::json::parse(json.as_bytes()).unwrap(), &ty).unwrap();
-        let members = Members { elements: &|it| Ok(Arc::clone(it.known_elements().unwrap())), n_clients: None };
+        let value = tff_sim::json::read(&tff_sim::json::parse(json.as_bytes()).unwrap(), &ty).unwrap();
+        let members = Members::new(|it| Ok(Arc::clone(it.known_elements().unwrap())), None);
         render(&value, &ty, &members).unwrap()
     }
 

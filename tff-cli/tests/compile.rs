@@ -268,8 +268,8 @@ fn modules_of_other_systems_go_to_every_target_that_takes_them() {
         folder.fails(&["compile", "send.pb", "--to", "broadcast", "-o", "out"]),
     ];
     insta::assert_snapshot!(errors.concat(), @r"
-    1: error: round.pb: map_reduce_form at .: a call of a xla cannot be part of a graph
-    1: error: send.pb: broadcast_form at .: a call of a xla cannot be part of a graph
+    1: error: round.pb: map_reduce_form at .: in work: a call of a computation in xla cannot be part of a graph
+    1: error: send.pb: broadcast_form at .: in client_processing: a call of a computation in xla cannot be part of a graph
     ");
 }
 

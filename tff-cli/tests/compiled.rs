@@ -7,7 +7,7 @@ use prost::Message;
 use recorded::{check, decode, records};
 use serde_json::{Value as Json, json};
 use std::process::Command;
-use tff_compiler::{Options, call_dominant, compile_to_native};
+use tff_compiler::{CompileOptions, call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
 
@@ -16,7 +16,7 @@ fn comp(record: &Json) -> Comp {
 }
 
 fn native(record: &Json) -> Result<Vec<u8>, String> {
-    let compiled = compile_to_native(&comp(record), &Options::default()).map_err(|error| error.to_string())?;
+    let compiled = compile_to_native(&comp(record), &CompileOptions::default()).map_err(|error| error.to_string())?;
     Ok(compiled.comp.to_proto().map_err(|error| error.to_string())?.encode_to_vec())
 }
 
@@ -33,7 +33,7 @@ fn random_computations_give_their_results() {
 /// Compiles without security and runs on JSON; the result or the message.
 fn insecurely(name: &str, argument: &str) -> Result<Json, String> {
     let record = records("comps.jsonl").into_iter().find(|record| record["name"] == name).unwrap();
-    let mut options = Options::default();
+    let mut options = CompileOptions::default();
     options.insecure_aggregation = true;
     let compiled = compile_to_native(&comp(&record), &options).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn secure_sums_are_summed_and_checked() {
 #[test]
 fn secure_sums_stay_unless_asked_for() {
     let record = records("comps.jsonl").into_iter().find(|record| record["name"] == "secure_sum").unwrap();
-    let compiled = compile_to_native(&comp(&record), &Options::default()).unwrap().comp;
-    assert!(compiled.is_alpha_equivalent_to(&call_dominant(&compiled, &Options::default()).unwrap().comp));
+    let compiled = compile_to_native(&comp(&record), &CompileOptions::default()).unwrap().comp;
+    assert!(compiled.is_alpha_equivalent_to(&call_dominant(&compiled, &CompileOptions::default()).unwrap().comp));
     assert!(compiled.to_string().contains("federated_secure_sum(<"), "{compiled}");
 }

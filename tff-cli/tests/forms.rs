@@ -6,9 +6,10 @@ mod recorded;
 
 use prost::Message;
 use recorded::{decode, executor, records, same};
+use tff_compiler::BinaryOp;
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
-use tff_compiler::graph::{BinaryOp, generic};
-use tff_compiler::{Options, compile_to_native};
+use tff_compiler::graph::generic;
+use tff_compiler::{CompileOptions, compile_to_native};
 use tff_exec::{Clients, Executor, Sequence, Value};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Comp, Scalar};
@@ -59,8 +60,8 @@ impl Values {
     }
 }
 
-fn options() -> Options<'static> {
-    let mut options = Options::default();
+fn options() -> CompileOptions<'static> {
+    let mut options = CompileOptions::default();
     options.insecure_aggregation = true;
     options
 }
@@ -81,8 +82,9 @@ fn forms_compute_what_computations_compute() {
     let executor = executor();
     let mut runs = 0;
     for (name, comp) in recorded_rounds() {
-        let map_reduce = MapReduceForm::from_comp(&comp, &Options::default()).ok().map(|form| form.to_comp().unwrap());
-        let distribute = DistributeAggregateForm::from_comp(&comp, &Options::default()).ok();
+        let map_reduce =
+            MapReduceForm::from_comp(&comp, &CompileOptions::default()).ok().map(|form| form.to_comp().unwrap());
+        let distribute = DistributeAggregateForm::from_comp(&comp, &CompileOptions::default()).ok();
         let distribute = distribute.map(|form| form.to_comp().unwrap());
         let mergeable = MergeableCompForm::from_comp(&comp, &options()).ok().map(|form| form.to_comp().unwrap());
         for clients in [0, 1, 7] {
@@ -118,11 +120,11 @@ fn at_server(value: &Value) -> Value {
 fn run_merged(executor: &Executor, form: &MergeableCompForm, argument: &Value, bounds: &[usize]) -> Value {
     let partial = bounds.windows(2).map(|it| {
         let part = slice(argument, it[0], it[1]);
-        at_server(&run(executor, &form.up_to_merge, Some(part), it[1] - it[0]))
+        at_server(&run(executor, form.up_to_merge(), Some(part), it[1] - it[0]))
     });
-    let merged = partial.reduce(|left, right| run(executor, &form.merge, Some(Value::structure([left, right])), 0));
+    let merged = partial.reduce(|left, right| run(executor, form.merge(), Some(Value::structure([left, right])), 0));
     let given = Value::structure([argument.clone(), Value::at_server(merged.unwrap())]);
-    run(executor, &form.after_merge, Some(given), bounds[bounds.len() - 1])
+    run(executor, form.after_merge(), Some(given), bounds[bounds.len() - 1])
 }
 
 #[test]
@@ -221,8 +223,8 @@ fn forms_of_random_rounds_compute_what_these_compute() {
         let comp = parse(&text, &environment).unwrap_or_else(|error| panic!("{text}: {error}")).comp;
         let mergeable = MergeableCompForm::from_comp(&comp, &options()).unwrap();
         let wholes = [
-            MapReduceForm::from_comp(&comp, &Options::default()).unwrap().to_comp().unwrap(),
-            DistributeAggregateForm::from_comp(&comp, &Options::default()).unwrap().to_comp().unwrap(),
+            MapReduceForm::from_comp(&comp, &CompileOptions::default()).unwrap().to_comp().unwrap(),
+            DistributeAggregateForm::from_comp(&comp, &CompileOptions::default()).unwrap().to_comp().unwrap(),
             mergeable.to_comp().unwrap(),
         ];
         for (clients, splits) in [(0, &[&[0, 0][..]][..]), (1, &[&[0, 1]]), (7, &[&[0, 4, 7], &[0, 3, 5, 7]])] {

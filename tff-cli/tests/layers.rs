@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! tff-proto ◄── tff-types ◄── tff-ir ◄─┬─ tff-compiler ◄─┐
-//!                                      └─ tff-exec ◄─────┴─ tff-cli
+//!                                      └─ tff-exec ◄─────┴─ tff-sim ◄── tff-cli
 //! ```
 //!
 //! A crate may use the layers below it, however far; benches and fuzz targets may use everything but the CLI.
+//! `tff-testing` is for tests alone: any crate may have it as a dev-dependency, and none as another one.
 //! Normal, dev and build dependencies are held to the same rule.
 
 use serde_json::Value;
@@ -20,9 +21,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tff-ir", &["tff-proto", "tff-types"]),
     ("tff-compiler", &["tff-proto", "tff-types", "tff-ir"]),
     ("tff-exec", &["tff-proto", "tff-types", "tff-ir"]),
-    ("tff-cli", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
-    ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
-    ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
+    ("tff-sim", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec"]),
+    ("tff-cli", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-testing", &["tff-proto", "tff-types", "tff-ir"]),
+    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
 ];
 
 /// What only the CLI may name: prose errors, arguments, terminals, pictures, sinks of logs.
@@ -38,6 +42,9 @@ const FREE_OF_RUNTIMES: &[(&str, &[&str])] = &[
 ];
 const RUNTIMES: &[&str] = &["tokio", "tonic", "tensorflow", "tensorflow-sys-runtime", "xla", "libloading"];
 
+/// What only tests may use.
+const TESTS_ONLY: &str = "tff-testing";
+
 /// One dependency as a manifest states it.
 #[derive(Debug)]
 struct Dependency {
@@ -45,14 +52,19 @@ struct Dependency {
     to: String,
     /// Whether `to` is a crate of this repository.
     is_ours: bool,
+    /// Whether only tests, examples and benches have it.
+    is_dev: bool,
 }
 
 /// Says what is wrong with a dependency, if anything is.
 fn fault(dependency: &Dependency) -> Option<String> {
-    let Dependency { from, to, is_ours } = dependency;
+    let Dependency { from, to, is_ours, is_dev } = dependency;
     let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| name == from) else {
         return Some(format!("{from} has no place in the table of layers"));
     };
+    if to == TESTS_ONLY {
+        return (!is_dev).then(|| format!("{from} must not depend on {to}: only tests do"));
+    }
     if *is_ours && !allowed.contains(&to.as_str()) {
         return Some(format!("{from} must not depend on {to}"));
     }
@@ -89,6 +101,7 @@ fn stated_dependencies(manifest: &str) -> Result<Vec<Dependency>, Box<dyn Error>
                 from: text(&package["name"])?,
                 to: text(&dependency["name"])?,
                 is_ours: dependency["path"].is_string(),
+                is_dev: dependency["kind"] == "dev",
             });
         }
     }
@@ -97,7 +110,7 @@ fn stated_dependencies(manifest: &str) -> Result<Vec<Dependency>, Box<dyn Error>
 
 #[test]
 fn no_crate_states_a_forbidden_dependency() -> Result<(), Box<dyn Error>> {
-    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml", "tff-python/Cargo.toml"] {
         let dependencies = stated_dependencies(manifest)?;
         // An empty list would prove nothing.
         assert!(dependencies.iter().any(|dependency| dependency.is_ours), "{manifest}: no dependency among our crates");
@@ -160,9 +173,13 @@ fn readmes_say_how_many_crates_are_compiled() -> Result<(), Box<dyn Error>> {
 #[test]
 fn forbidden_dependencies_are_found() {
     let cases = [
+        ("tff-types", "tff-testing", true, Some("tff-types must not depend on tff-testing: only tests do")),
         ("tff-types", "tff-ir", true, Some("tff-types must not depend on tff-ir")),
         ("tff-exec", "tff-compiler", true, Some("tff-exec must not depend on tff-compiler")),
         ("tff-compiler", "tff-exec", true, Some("tff-compiler must not depend on tff-exec")),
+        ("tff-sim", "tff-cli", true, Some("tff-sim must not depend on tff-cli")),
+        ("tff-exec", "tff-sim", true, Some("tff-exec must not depend on tff-sim")),
+        ("tff-sim", "clap", false, Some("tff-sim must not depend on clap: only tff-cli does")),
         ("tff-fuzz", "tff-cli", true, Some("tff-fuzz must not depend on tff-cli")),
         ("tff-new", "prost", false, Some("tff-new has no place in the table of layers")),
         ("tff-exec", "anyhow", false, Some("tff-exec must not depend on anyhow: only tff-cli does")),
@@ -171,9 +188,11 @@ fn forbidden_dependencies_are_found() {
         ("tff-exec", "tensorflow", false, None),
     ];
     for (from, to, is_ours, expected) in cases {
-        let dependency = Dependency { from: from.to_owned(), to: to.to_owned(), is_ours };
+        let dependency = Dependency { from: from.to_owned(), to: to.to_owned(), is_ours, is_dev: false };
         assert_eq!(fault(&dependency).as_deref(), expected, "{dependency:?}");
     }
+    let of_tests = Dependency { from: "tff-types".to_owned(), to: TESTS_ONLY.to_owned(), is_ours: true, is_dev: true };
+    assert_eq!(fault(&of_tests), None);
 }
 
 #[test]

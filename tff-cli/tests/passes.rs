@@ -7,7 +7,8 @@ use prost::Message;
 use recorded::{decode, executor, records, same};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
-use tff_compiler::graph::{BinaryOp, generic};
+use tff_compiler::BinaryOp;
+use tff_compiler::graph::generic;
 use tff_compiler::pass::run_pass;
 use tff_compiler::passes::{ALL, ReduceIntrinsics, ToCallDominant};
 use tff_exec::{Executor, Value, value_from_proto};
@@ -187,7 +188,6 @@ fn passes_keep_values_of_random_computations() {
     for pass in [
         "compile_local_subcomputations",
         "eliminate_common_subexpressions",
-        "inline_block_locals",
         "remove_unused_block_locals",
         "to_call_dominant",
         "uniquify_reference_names",

@@ -5,8 +5,9 @@ mod recorded;
 
 use prost::Message;
 use recorded::{executor, near, same};
-use tff_compiler::graph::{BinaryOp, generic};
-use tff_compiler::{Options, compile_to_native, hlo};
+use tff_compiler::BinaryOp;
+use tff_compiler::graph::generic;
+use tff_compiler::{CompileOptions, compile_to_native, hlo};
 use tff_exec::{Clients, Executor, Value};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Comp, Scalar};
@@ -58,7 +59,7 @@ fn numbers(value: &Value) -> String {
 /// Compiles a function of one argument without security and runs it; the numbers, or what is wrong.
 #[track_caller]
 fn run(text: &str, argument: Value) -> String {
-    let mut options = Options::default();
+    let mut options = CompileOptions::default();
     options.insecure_aggregation = true;
     let comp = parse(text, &Environment::default()).unwrap().comp;
     let compiled = compile_to_native(&comp, &options).unwrap().comp;
@@ -154,7 +155,7 @@ fn in_leaf(executor: &Executor, is_xla: bool, text: &str, ty: &str, arguments: &
     let mut environment = Environment::default();
     environment.bodies.insert_comp("square", square.to_proto().unwrap().encode_to_vec().into());
     let comp = parse(text, &environment).unwrap().comp;
-    let mut options = Options::default();
+    let mut options = CompileOptions::default();
     options.insecure_aggregation = true;
     let compiled = compile_to_native(&comp, &options).unwrap().comp;
     let other = if is_xla { "tensorflow" } else { "xla" };
@@ -250,7 +251,8 @@ fn values_of_both_leaves_meet_in_one_computation() {
     let text = "(v:{float32}@CLIENTS -> (let xs=%federated_map(<(x:float32 -> comp#xla(<x,x>)),v>),\
                 ts=%federated_map(<(x:float32 -> comp#tf(<x,x>)),v>) in \
                 <%federated_mean(xs),%federated_mean(ts),%generic_plus(<%federated_sum(xs),%federated_sum(ts)>)>))";
-    let compiled = compile_to_native(&parse(text, &environment).unwrap().comp, &Options::default()).unwrap().comp;
+    let compiled =
+        compile_to_native(&parse(text, &environment).unwrap().comp, &CompileOptions::default()).unwrap().comp;
     let program = executor().prepare(&compiled).unwrap();
     let result = program.call(Some(clients([1.0, 2.0, 4.0].map(float))), None).unwrap();
     assert_eq!(numbers(&result), "<7.0,7.0,42.0>");

@@ -32,11 +32,11 @@ fn floats(numbers: [f32; 2]) -> Value {
 
 fn aggregate() {
     let mut options = Options::default();
-    options.library_dir = Some(std::env::temp_dir().join("no-library-here"));
+    options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(std::env::temp_dir().join("no-library-here"));
     let executor = Executor::new(options);
     let run = |text: &str, argument: Value| {
         let comp = parse(text, &Environment::default()).unwrap().comp;
-        let compiled = compile_to_native(&comp, &tff_compiler::Options::default()).unwrap().comp;
+        let compiled = compile_to_native(&comp, &tff_compiler::CompileOptions::default()).unwrap().comp;
         executor.prepare(&compiled).unwrap().call(Some(argument), None)
     };
     let scalars = |value: &Value| {

@@ -1,11 +1,13 @@
 //! What can go wrong while a computation is compiled.
 
-use crate::graph::GraphError;
+use crate::graph::{GraphError, brief};
 use tff_ir::{BuildError, CompPath, Diagnostic};
 use tff_types::{Mismatch, Type, TypeError};
 use thiserror::Error;
 
-/// Why a computation cannot be compiled: which pass says so, where, and what the matter is.
+/// Why a computation cannot be compiled: which pass says so, where, and what is wrong.
+///
+/// Every message is one line of limited length, whatever the names in the computation are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CompileError {
     /// The computation breaks rules already before it is compiled.
@@ -40,6 +42,15 @@ pub enum CompileError {
     },
 }
 
+impl CompileError {
+    /// Where in the computation that the pass was given something is wrong; none where the error is about
+    /// several places, or is a defect of a pass.
+    #[must_use]
+    pub const fn path(&self) -> Option<&CompPath> {
+        if let Self::Pass { path, .. } = self { Some(path) } else { None }
+    }
+}
+
 /// What keeps a computation, or a part of it, from being rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -59,8 +70,8 @@ pub enum Problem {
         /// How many it may have.
         limit: usize,
     },
-    /// The intrinsic is none that anyone knows.
-    #[error("no intrinsic is named `{uri}`{}", nearest.map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default())]
+    /// There is no intrinsic of this name.
+    #[error("no intrinsic is named `{}`{}", brief(uri), nearest.map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default())]
     UnknownIntrinsic {
         /// What it is called.
         uri: String,
@@ -68,23 +79,23 @@ pub enum Problem {
         nearest: Option<&'static str>,
     },
     /// The intrinsic has no meaning for this type.
-    #[error("{uri} cannot be computed as {ty}: {reason}")]
+    #[error("{uri} cannot be computed as {}: {reason}", brief(ty))]
     Intrinsic {
-        /// The intrinsic.
-        uri: &'static str,
+        /// What identifies the intrinsic.
+        uri: String,
         /// The type of the intrinsic.
         ty: Type,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// What is expected to be local is not.
-    #[error("{what} cannot be part of a graph")]
+    /// What is to become a graph is not local.
+    #[error("{} cannot be part of a graph", brief(what))]
     NotLocal {
         /// What it is.
         what: String,
     },
     /// The computation is of a type, or of a shape, that does not suit.
-    #[error("expected {expected}, found {found}")]
+    #[error("expected {expected}, found {}", brief(found))]
     Expected {
         /// What would suit.
         expected: &'static str,
@@ -92,7 +103,7 @@ pub enum Problem {
         found: String,
     },
     /// An intrinsic needs the result of one that it must not depend on.
-    #[error("{later} dependent on {earlier}: {later_call} needs the result of {earlier_call}")]
+    #[error("{later} dependent on {earlier}: {} needs the result of {}", brief(later_call), brief(earlier_call))]
     Dependent {
         /// Which kind of intrinsic depends.
         later: &'static str,
@@ -104,10 +115,19 @@ pub enum Problem {
         earlier_call: String,
     },
     /// A part of the computation needs what it is not given.
-    #[error("it contains the unbound reference `{name}`: it needs what is not available to it")]
+    #[error("it contains the unbound reference `{}`: it needs what is not available to it", brief(name))]
     Unbound {
         /// The name that it refers to.
         name: String,
+    },
+    /// A part of a form cannot be made.
+    #[error("in {part}: {problem}")]
+    Part {
+        /// The role of the part.
+        part: &'static str,
+        /// What is wrong.
+        #[source]
+        problem: Box<Problem>,
     },
     /// Types that belong together do not fit.
     #[error("{what}: {mismatch}")]
@@ -117,6 +137,18 @@ pub enum Problem {
         /// How they differ.
         mismatch: Box<Mismatch>,
     },
+}
+
+impl Problem {
+    /// A type that does not suit.
+    pub(crate) fn expected(expected: &'static str, found: &Type) -> Self {
+        Self::Expected { expected, found: found.to_string() }
+    }
+
+    /// A name that nothing binds.
+    pub(crate) fn unbound(name: &str) -> Self {
+        Self::Unbound { name: name.to_owned() }
+    }
 }
 
 /// A [`Problem`] and the address of the node it is about, if it is about one.
@@ -132,6 +164,21 @@ impl PassError {
     /// A problem with one node.
     pub fn at(node: &tff_ir::Comp, problem: impl Into<Problem>) -> Self {
         Self { problem: problem.into(), node: Some(node.address()) }
+    }
+
+    /// The same problem, with this node where it is about none yet.
+    pub(crate) fn or_at(self, node: &tff_ir::Comp) -> Self {
+        Self { node: self.node.or(Some(node.address())), ..self }
+    }
+
+    /// The problem as one of a part of a form.
+    pub(crate) fn in_part(self, part: &'static str) -> Self {
+        Problem::Part { part, problem: Box::new(self.problem) }.into()
+    }
+
+    /// The problem alone: for nodes that are not in the computation that the user sees.
+    pub(crate) fn without_place(self) -> Self {
+        Self { node: None, ..self }
     }
 }
 

@@ -28,6 +28,8 @@ pub trait Pass: fmt::Debug + Sync {
 pub struct PassStats {
     /// The name of the pass.
     pub pass: &'static str,
+    /// The role of the part of a form that it ran on; none where it ran on the whole.
+    pub part: Option<&'static str>,
     /// How long it took, its checks included.
     pub duration: Duration,
     /// Whether it changed anything.
@@ -42,12 +44,18 @@ pub type Observer<'a> = &'a dyn Fn(&PassStats, &Comp);
 /// Runs passes one after another, and checks each.
 pub(crate) struct Runner<'a> {
     observer: Option<Observer<'a>>,
+    part: Option<&'static str>,
     stats: Vec<PassStats>,
 }
 
 impl<'a> Runner<'a> {
     pub(crate) fn new(observer: Option<Observer<'a>>) -> Self {
-        Self { observer, stats: Vec::new() }
+        Self { observer, part: None, stats: Vec::new() }
+    }
+
+    /// Runs passes on the part of a form.
+    pub(crate) fn of_part(part: &'static str, observer: Option<Observer<'a>>) -> Self {
+        Self { part: Some(part), ..Self::new(observer) }
     }
 
     /// Runs a pass: the result is valid, and of a type that is assignable to the old one.
@@ -58,7 +66,7 @@ impl<'a> Runner<'a> {
         let start = Instant::now();
         let Transformed { comp, changed } = run_pass(pass, &comp)?;
         let nodes = comp.size() as usize;
-        let stats = PassStats { pass: pass.name(), duration: start.elapsed(), changed, nodes };
+        let stats = PassStats { pass: pass.name(), part: self.part, duration: start.elapsed(), changed, nodes };
         self.stats.push(stats);
         if let Some(observer) = self.observer {
             observer(&stats, &comp);

@@ -1,4 +1,5 @@
-//! The orders in which passes run, one pipeline for each form.
+//! The orders in which passes run: one pipeline to what runtimes compute, one to call-dominant form, and
+//! what forms start with. A comment says why a pass comes after another; `tests/it/order.rs` shows it.
 
 use crate::error::CompileError;
 use crate::pass::{Observer, Pass, PassStats, Runner, check_valid};
@@ -13,7 +14,7 @@ use tff_ir::Comp;
 /// What pipelines do besides what they must.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Options<'a> {
+pub struct CompileOptions<'a> {
     /// Whether secure aggregations are replaced by what computes the same **without any
     /// security**: for tests and simulations.
     pub insecure_aggregation: bool,
@@ -26,9 +27,9 @@ pub struct Options<'a> {
     pub observer: Option<Observer<'a>>,
 }
 
-impl fmt::Debug for Options<'_> {
+impl fmt::Debug for CompileOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("CompileOptions")
             .field("insecure_aggregation", &self.insecure_aggregation)
             .field("allowed_ops", &self.allowed_ops)
             .field("disallowed_ops", &self.disallowed_ops)
@@ -51,19 +52,21 @@ pub struct Compiled {
 ///
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
-pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+pub fn compile_to_native(comp: &Comp, options: &CompileOptions<'_>) -> Result<Compiled, CompileError> {
     let mut runner = Runner::new(options.observer);
     let comp = prepare(comp, true, options, &mut runner)?;
     let passes: [&dyn Pass; 6] = [
-        // Bodies are functions that are called: what calls them is made call-dominant after.
+        // After the reduction of intrinsics: their bodies are functions, which are called here.
         &ToCallDominant,
-        // Unused calls are known only when every call is a local.
+        // After call-dominant form: only the calls that are locals can be unused, or equal.
         &RemoveUnusedBlockLocals,
         &EliminateCommonSubexpressions,
-        // Functions that call one another, and what is not needed, must be gone.
+        // After call-dominant form and the removal: a function that calls another one, or a module that
+        // nobody needs, does not become a graph.
         &CompileLocalSubcomputations,
-        // Merging makes new graphs; ids are of what they are in the end.
+        // After what makes graphs: new ones may be equal.
         &ShareEqualBodies,
+        // After what makes or changes graphs: an id is that of the graph as it is in the end.
         &AddCacheIds,
     ];
     let comp = passes.into_iter().try_fold(comp, |comp, pass| runner.run(pass, comp))?;
@@ -74,7 +77,7 @@ pub fn compile_to_native(comp: &Comp, options: &Options<'_>) -> Result<Compiled,
 ///
 /// # Errors
 /// [`CompileError`] with the pass, the path and the reason.
-pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, CompileError> {
+pub fn call_dominant(comp: &Comp, options: &CompileOptions<'_>) -> Result<Compiled, CompileError> {
     check_valid(comp)?;
     let mut runner = Runner::new(options.observer);
     let passes: [&dyn Pass; 2] = [&ToCallDominant, &RemoveUnusedBlockLocals];
@@ -87,14 +90,15 @@ pub fn call_dominant(comp: &Comp, options: &Options<'_>) -> Result<Compiled, Com
 pub(crate) fn prepare(
     comp: &Comp,
     reduce: bool,
-    options: &Options<'_>,
+    options: &CompileOptions<'_>,
     runner: &mut Runner<'_>,
 ) -> Result<Comp, CompileError> {
     check_valid(comp)?;
     let bodies = ReduceIntrinsics { insecure: options.insecure_aggregation };
     let check = CheckOps { allowed: options.allowed_ops.clone(), disallowed: options.disallowed_ops.clone() };
     let reduction: Option<&dyn Pass> = if reduce { Some(&bodies) } else { None };
-    // Each graph is looked into once, and while it is where it was written, for messages.
+    // Before call-dominant form: messages about a graph then lead to where it was written. And equal
+    // graphs are made one before graphs are looked into, so that this happens once.
     let passes: [&dyn Pass; 3] = [&ShareEqualBodies, &check, &DisableCallRewriting];
     reduction.into_iter().chain(passes).try_fold(comp.clone(), |comp, pass| runner.run(pass, comp))
 }

@@ -23,7 +23,6 @@ fn show(value: &Value) -> String {
         Value::Server(member) => format!("{}@SERVER", show(member)),
         Value::Clients(Clients::AllEqual(member)) => format!("{}@CLIENTS", show(member)),
         Value::Clients(Clients::Each(members)) => format!("{{{}}}@CLIENTS", list(members)),
-        Value::Clients(Clients::Held(held)) => format!("{held:?}"),
         Value::Function(_) => "function".to_owned(),
         Value::Placement(placement) => placement.to_string(),
     }

@@ -1,16 +1,17 @@
 //! `tff check`: everything that is wrong with a computation.
 
-use crate::computation::{self, Encoded, Text, TextArgs};
 use crate::excerpt::Annotated;
-use crate::forms;
-use crate::input::Source;
+use crate::input::{Source, TextArgs};
 use crate::output;
-use anyhow::{Context, Result};
-use bytes::Bytes;
+use anyhow::Result;
 use serde::Serialize;
+use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 use tff_ir::text::{self, Parsed, TextError};
 use tff_ir::{Code, CompPath, Diagnostic, Severity, validate, validate_proto};
+use tff_sim::computation::{Encoded, Message, Text};
+use tff_sim::forms::{Form, read_encoded_parts};
 use tff_types::syntax::{Position, Span};
 
 const EXAMPLES: &str = "\
@@ -50,12 +51,11 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        if forms::is_form(&self.file) {
-            return self.show(&of_form(&self.file)?, None);
+        if let Some(folder) = self.file.folder() {
+            return self.show(&of_form(folder)?, None);
         }
-        let encoded = Encoded::read(&self.file, &self.text)?;
-        match &encoded {
-            Encoded::Message(bytes) => self.show(&of_message(bytes), None),
+        match &self.file.read_encoded(&self.text.options())? {
+            Encoded::Message(message) => self.show(&of_message(message), None),
             Encoded::Text(text) => self.show(&of_text(text), Some(text)),
         }
     }
@@ -102,21 +102,20 @@ struct JsonProblem<'a> {
 
 /// What is wrong with the parts of a form, each on its own; where nothing is, what is wrong with them
 /// as a whole.
-fn of_form(source: &Source) -> Result<Vec<Problem>> {
+fn of_form(folder: &Path) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for (role, part) in forms::parts(source)? {
-        let bytes = part.read().with_context(|| part.name())?;
-        problems.extend(of_message(&bytes).into_iter().map(|problem| Problem { part: Some(role), ..problem }));
+    for (role, part) in read_encoded_parts(folder)? {
+        problems.extend(of_message(&part).into_iter().map(|problem| Problem { part: Some(role), ..problem }));
     }
     let fails = problems.iter().any(|problem| problem.severity == Severity::Error);
-    if let Some(error) = forms::read(source).err().filter(|_| !fails) {
+    if let Some(error) = Form::read(folder).err().filter(|_| !fails) {
         problems.push(Problem::malformed(&error));
     }
     Ok(problems)
 }
 
-fn of_message(bytes: &Bytes) -> Vec<Problem> {
-    match computation::decode(bytes) {
+fn of_message(message: &Message) -> Vec<Problem> {
+    match message.to_proto() {
         Ok(proto) => validate_proto(&proto).into_iter().map(|it| Problem::of(it, None)).collect(),
         Err(error) => vec![Problem::malformed(&error)],
     }
@@ -150,7 +149,7 @@ impl Problem {
         Self { severity, code: code.name(), path: Some(path), message, span, part: None }
     }
 
-    fn malformed(error: &anyhow::Error) -> Self {
+    fn malformed(error: &(dyn Error + 'static)) -> Self {
         let (code, message) = (Code::Malformed.name(), output::one_line(error));
         Self { severity: Severity::Error, code, path: Some(CompPath::default()), message, span: None, part: None }
     }

@@ -1,9 +1,8 @@
 //! `tff compile`: a computation in a form that something can run.
 
 use crate::executor::CompilationArgs;
-use crate::forms::{self, Form, FormKind};
 use crate::input::Source;
-use crate::{computation, output};
+use crate::output;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
@@ -17,6 +16,8 @@ use tff_compiler::passes::ALL;
 use tff_compiler::{call_dominant, compile_to_native};
 use tff_ir::Comp;
 use tff_ir::text::{self, PrintOptions};
+use tff_sim::files::{check_folder, write_bytes};
+use tff_sim::forms::{Form, FormKind, check_new_folder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,19 +113,19 @@ impl Args {
         let name = || self.file.name();
         match self.to.form() {
             Some(kind) => {
-                forms::check_new(&self.output)?;
-                let comp = computation::read(&self.file)?;
+                check_new_folder(&self.output)?;
+                let comp = self.file.read_comp()?;
                 let start = Instant::now();
                 let form = Form::from_comp(kind, &comp, &options).with_context(name)?;
                 let seconds = start.elapsed().as_secs_f64();
                 printer.finish()?;
-                forms::write(&form, comp.ty(), &self.output)?;
+                form.write(comp.ty(), &self.output)?;
                 if self.stats { show_form(&passes.borrow(), &form, seconds) } else { Ok(()) }
             }
             None => {
                 let is_text = self.is_text();
-                output::check_folder(&self.output)?;
-                let comp = computation::read(&self.file)?;
+                check_folder(&self.output)?;
+                let comp = self.file.read_comp()?;
                 let compile = if self.to == Target::Native { compile_to_native } else { call_dominant };
                 let compiled = compile(&comp, &options).with_context(name)?;
                 printer.finish()?;
@@ -181,9 +182,10 @@ fn write_comp(comp: &Comp, is_text: bool, path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     if is_text {
         let text = text::print(comp, &PrintOptions::default()).with_context(name)?.text;
-        return output::file(path, text.as_bytes());
+        write_bytes(path, text.as_bytes())?;
+        return Ok(());
     }
-    output::file(path, &comp.to_proto().with_context(name)?.encode_to_vec())
+    Ok(write_bytes(path, &comp.to_proto().with_context(name)?.encode_to_vec())?)
 }
 
 fn show_passes(stats: &[PassStats]) -> Result<()> {

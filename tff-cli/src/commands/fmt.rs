@@ -1,11 +1,12 @@
 //! `tff fmt`: texts of computations in the layout of `tff print`.
 
-use crate::computation::{Text, TextArgs};
 use crate::input::Source;
 use crate::output;
 use anyhow::{Result, anyhow, bail};
 use std::process::ExitCode;
 use tff_ir::text::{self, Environment, Parsed, PrintOptions};
+use tff_sim::computation::{Text, TextOptions};
+use tff_sim::files::write_bytes;
 use tff_types::syntax::{Lexer, SyntaxError, TokenKind};
 
 const EXAMPLES: &str = "\
@@ -35,7 +36,7 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for source in &self.files {
-            let text = Text::read(source, &TextArgs::default())?;
+            let text = source.read_text(&TextOptions::default())?;
             let formatted = format(&text)?;
             let changes = formatted != text.content;
             match source {
@@ -44,7 +45,7 @@ impl Args {
                     code = ExitCode::FAILURE;
                 }
                 Source::Stdin if !self.check => output::bytes(formatted.as_bytes())?,
-                Source::File(path) if changes => output::file(path, formatted.as_bytes())?,
+                Source::File(path) if changes => write_bytes(path, formatted.as_bytes())?,
                 _ => {}
             }
         }

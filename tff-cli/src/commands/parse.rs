@@ -1,11 +1,11 @@
 //! `tff parse`: a computation as text becomes a message.
 
-use crate::computation::{Text, TextArgs};
-use crate::input::Source;
+use crate::input::{Source, TextArgs};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use prost::Message;
 use std::io::{self, IsTerminal};
+use tff_sim::files::{check_folder, write_bytes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,12 +33,12 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
         if let Source::File(path) = &self.output {
-            output::check_folder(path)?;
+            check_folder(path)?;
         }
-        let comp = Text::read(&self.file, &self.text)?.parse()?.comp;
+        let comp = self.file.read_text(&self.text.options())?.parse()?.comp;
         let bytes = comp.to_proto().with_context(|| self.file.name())?.encode_to_vec();
         match &self.output {
-            Source::File(path) => output::file(path, &bytes),
+            Source::File(path) => Ok(write_bytes(path, &bytes)?),
             Source::Stdin if io::stdout().is_terminal() => {
                 bail!("expected -o OUT.pb: a terminal does not show a message")
             }

@@ -1,7 +1,7 @@
 //! `tff print`: a computation in one of its written forms.
 
 use crate::input::Source;
-use crate::{computation, output};
+use crate::output;
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, ValueEnum};
@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tff_ir::Comp;
 use tff_ir::text::{self, PrintOptions};
+use tff_sim::files::write_bytes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,7 +78,7 @@ impl Args {
             let message = "--bodies is for --form text";
             crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
-        let comp = computation::read(&self.file)?;
+        let comp = self.file.read_comp()?;
         match self.form {
             Form::Text => self.print_text(&comp),
             Form::Compact => output::line(comp),
@@ -99,7 +100,7 @@ impl Args {
         let options = PrintOptions { bodies_aside: bodies != Where::Inline, ..PrintOptions::default() };
         let printed = text::print(comp, &options).with_context(|| self.file.name())?;
         if let Where::File(path) = bodies {
-            output::file(&path, printed.bodies.to_string().as_bytes())?;
+            write_bytes(&path, printed.bodies.to_string().as_bytes())?;
         }
         output::bytes(printed.text.as_bytes())
     }

@@ -1,20 +1,20 @@
 //! `tff run`: runs a computation on an argument.
 
 use super::ExecutorArgs;
-use crate::computation;
-use crate::forms::{self, Form, SubRounds};
 use crate::input::{ArgumentSource, Source};
-use crate::members::Members;
 use crate::workers::WorkersArgs;
-use crate::{json, output, render};
-use anyhow::{Context, Result, bail};
+use crate::{output, render};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::{Comp, Scalar};
+use tff_ir::{Comp, Intrinsic, Scalar};
+use tff_sim::files::{check_folder, write_bytes};
+use tff_sim::forms::{Form, NotMergeable, SubRounds};
+use tff_sim::json::{self, Members, WriteError};
 use tff_types::{Path, Type};
 
 const EXAMPLES: &str = "\
@@ -84,15 +84,15 @@ impl Args {
             crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
         let name = self.file.name();
-        let form = forms::is_form(&self.file).then(|| forms::read(&self.file)).transpose()?;
+        let form = self.file.folder().map(Form::read).transpose()?;
         let comp = match &form {
             Some(form) => form.to_comp().with_context(|| name.clone())?,
-            None => computation::read(&self.file)?,
+            None => self.file.read_comp()?,
         };
         let argument = self.argument(comp.ty())?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
         if let Some(path) = &self.output {
-            output::check_folder(path)?;
+            check_folder(path)?;
         }
         let executor = self.executor.executor_on(&self.workers)?;
         let result = match self.sub_rounds {
@@ -115,8 +115,16 @@ impl Args {
         sub_rounds: NonZeroUsize,
     ) -> Result<Value> {
         let form = form.context("expected the folder of a form for --sub-rounds, found a computation")?;
-        let form = form.mergeable(&self.executor.compilation)?;
-        SubRounds::prepare(&form, executor)?.call(argument, n_clients, sub_rounds)
+        let form = form.to_mergeable(&self.executor.compilation.options()).map_err(|error| match error {
+            NotMergeable::Secure => {
+                anyhow!("expected --allow-insecure-secure-sum with --sub-rounds, as the form sums securely")
+            }
+            NotMergeable::Kind(kind) => {
+                anyhow!("expected a form map-reduce or mergeable for --sub-rounds, found {kind}")
+            }
+            NotMergeable::Compile(error) => error.into(),
+        })?;
+        Ok(SubRounds::prepare(&form, executor)?.call(argument, n_clients, sub_rounds)?)
     }
 
     /// The argument, read as its type says.
@@ -153,24 +161,31 @@ impl Args {
 
     fn show(&self, executor: &Executor, ty: &Type, result: &Value, n_clients: Option<usize>) -> Result<()> {
         let ty = ty.as_function().map_or(ty, |function| &function.result);
-        let elements = |sequence: &tff_exec::Sequence| sequence.elements(executor.tensorflow());
-        let members = Members { elements: &elements, n_clients };
+        let members = Members::of(executor, n_clients);
         let name = || format!("{}: the result", self.file.name());
         if self.json {
-            output::line(json::write(result, ty, &members).with_context(name)?)?;
+            output::line(json::write(result, ty, &members).map_err(explain).with_context(name)?)?;
         } else if self.output.is_none() {
-            output::line(render::render(result, ty, &members).with_context(name)?)?;
+            output::line(render::render(result, ty, &members).map_err(explain).with_context(name)?)?;
         }
         let Some(path) = &self.output else { return Ok(()) };
         let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
-        output::file(path, &proto.encode_to_vec())
+        Ok(write_bytes(path, &proto.encode_to_vec())?)
+    }
+}
+
+/// The error, with the option that helps.
+fn explain(error: WriteError) -> anyhow::Error {
+    match error {
+        WriteError::UnknownClients => anyhow!("{error}: give --clients"),
+        _ => error.into(),
     }
 }
 
 /// Finds every value that has a member for each client, and how many these are.
 fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Path, usize)>) {
     match value {
-        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.len())),
+        Value::Clients(Clients::Each(members)) => found.push((path.clone(), members.n_clients())),
         Value::Struct(elements) => {
             for (element, (step, ty)) in elements.iter().zip(ty.children()) {
                 path.push(step);
@@ -181,7 +196,7 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
         Value::Tensor(_)
         | Value::Sequence(_)
         | Value::Server(_)
-        | Value::Clients(Clients::AllEqual(_) | Clients::Held(_))
+        | Value::Clients(Clients::AllEqual(_))
         | Value::Function(_)
         | Value::Placement(_) => {}
     }
@@ -189,8 +204,8 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
 
 /// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
 fn contains_mean(comp: &Comp) -> bool {
-    let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
-    comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
+    let is_mean = |it: &Intrinsic| matches!(it, Intrinsic::FederatedMean | Intrinsic::FederatedWeightedMean);
+    comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
 }
 
 /// Whether any number of a value is none.
@@ -208,6 +223,6 @@ fn contains_nan(value: &Value) -> bool {
         Value::Struct(elements) => elements.iter().any(contains_nan),
         Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
         Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),
-        Value::Clients(Clients::Held(_)) | Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
+        Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
     }
 }

@@ -1,6 +1,5 @@
 //! `tff type`: the type signature of a computation.
 
-use crate::computation;
 use crate::input::Source;
 use crate::output;
 use anyhow::Result;
@@ -20,6 +19,6 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
-        output::line(computation::read(&self.file)?.ty())
+        output::line(self.file.read_comp()?.ty())
     }
 }

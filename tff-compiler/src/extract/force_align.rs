@@ -1,14 +1,14 @@
 //! Splitting a function along intrinsics, by making one call of all calls of the same intrinsic.
 
-use super::dependencies::{Class, called_uri, classify};
+use super::dependencies::{Class, called, classify};
 use super::normalized::Normalized;
-use super::replace_selections::Substitution;
-use crate::create::{create_map_or_apply, create_selection, create_zip, expected, placed};
+use crate::create::{create_map_or_apply, create_selection, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
 use crate::pass::{located, run_pass};
 use crate::passes::UniquifyReferenceNames;
+use crate::substitution::Substitution;
 use std::sync::Arc;
-use tff_ir::{Comp, IntrinsicDef, Parameter, UniqueNames};
+use tff_ir::{Comp, Intrinsic, Parameter, UniqueNames};
 use tff_types::{Type, TypeKind};
 
 /// Splits a function into what is computed before some intrinsics and what is computed after them.
@@ -34,7 +34,7 @@ pub(crate) const NAME: &str = "force_align_and_split_by_intrinsics";
 
 /// One intrinsic to split along.
 struct Aligned {
-    uri: Arc<str>,
+    intrinsic: Intrinsic,
     /// The one argument of all calls.
     argument: Comp,
     /// The type of the one result.
@@ -44,8 +44,8 @@ struct Aligned {
 }
 
 pub(crate) fn split(comp: &Normalized, defaults: &[Comp]) -> Result<(Normalized, Normalized), PassError> {
-    let uris: Vec<_> = defaults.iter().filter_map(called_uri).cloned().collect();
-    let classes = classify(comp, &|uri| uris.iter().any(|it| **it == *uri))?;
+    let intrinsics: Vec<_> = defaults.iter().filter_map(called).collect();
+    let classes = classify(comp, &|intrinsic| intrinsics.contains(&intrinsic))?;
     let mut names = comp.fresh_names()?;
     let mut before = Normalized { locals: Vec::new(), ..comp.clone() };
     for ((name, value), class) in comp.locals.iter().zip(&classes) {
@@ -57,7 +57,7 @@ pub(crate) fn split(comp: &Normalized, defaults: &[Comp]) -> Result<(Normalized,
     for default in defaults {
         aligned.push(align(comp, default, &mut before.locals, &mut names)?);
     }
-    let parameters = aligned.iter().map(|it| (Some(format!("{}_param", it.uri)), it.argument.clone()));
+    let parameters = aligned.iter().map(|it| (Some(format!("{}_param", it.intrinsic.uri())), it.argument.clone()));
     before.result = Comp::structure(parameters)?;
     let before = before.slice(&before.result, &Substitution::default())?;
     Ok((before, after(comp, &classes, &aligned, &mut names)?))
@@ -70,35 +70,32 @@ fn align(
     locals: &mut Vec<(Arc<str>, Comp)>,
     names: &mut UniqueNames,
 ) -> Result<Aligned, PassError> {
-    let not_a_call = || expected("a call of an intrinsic with an argument", default.ty());
-    let uri = called_uri(default).ok_or_else(not_a_call)?.clone();
+    let not_a_call = || Problem::expected("a call of an intrinsic with an argument", default.ty());
+    let intrinsic = called(default).ok_or_else(not_a_call)?.clone();
     let argument = |call: &Comp| call.as_call().and_then(|call| call.argument.clone());
-    let calls: Vec<_> = comp.locals.iter().filter(|(_, value)| called_uri(value) == Some(&uri)).collect();
+    let calls: Vec<_> = comp.locals.iter().filter(|(_, value)| called(value) == Some(&intrinsic)).collect();
     let arguments: Vec<_> = calls.iter().filter_map(|(_, value)| argument(value)).collect();
     let Some((_, first)) = calls.first() else {
         let argument = argument(default).ok_or_else(not_a_call)?;
-        return Ok(Aligned { uri, argument, result: default.ty().clone(), calls: Vec::new() });
+        return Ok(Aligned { intrinsic, argument, result: default.ty().clone(), calls: Vec::new() });
     };
-    let template = IntrinsicDef::find(&uri).and_then(|it| it.template().as_function()?.parameter.as_ref());
+    let template = intrinsic.def().and_then(|it| it.template().as_function()?.parameter.as_ref());
     let template = template.ok_or_else(not_a_call)?;
     let mut merging = Merging { locals, names };
-    let argument = merging.merge(template, &arguments).map_err(|error| match error.node {
-        None => PassError::at(first, error.problem),
-        Some(_) => error,
-    })?;
+    let argument = merging.merge(template, &arguments).map_err(|error| error.or_at(first))?;
     let (federated, placement) = placed(first.ty())?;
     let members = calls.iter().map(|(_, call)| {
         let (other, _) = placed(call.ty())?;
         if other.all_equal == federated.all_equal {
             Ok(other.member.clone())
         } else {
-            Err(expected("calls of one intrinsic that are all-equal alike", call.ty()))
+            Err(Problem::expected("calls of one intrinsic that are all-equal alike", call.ty()))
         }
     });
     let member = Type::tuple(members.collect::<Result<Vec<_>, Problem>>()?)?;
     let result = Type::federated(member, placement, federated.all_equal)?;
     Ok(Aligned {
-        uri,
+        intrinsic,
         argument,
         result,
         calls: calls.iter().map(|(name, call)| (name.clone(), call.ty().clone())).collect(),
@@ -144,14 +141,14 @@ impl Merging<'_> {
     fn merge_functions(&mut self, parameters: Option<usize>, functions: &[Comp]) -> Result<Comp, PassError> {
         let types = functions.iter().map(|function| {
             let parameter = function.ty().as_function().and_then(|ty| ty.parameter.clone());
-            parameter.ok_or_else(|| expected("functions with a parameter", function.ty()))
+            parameter.ok_or_else(|| Problem::expected("functions with a parameter", function.ty()))
         });
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let ty = match parameters {
             None => Type::tuple(types)?,
             Some(count) => {
                 let part = |index| {
-                    let parts = types.iter().map(|ty| super::part(ty, &[index]));
+                    let parts = types.iter().map(|ty| super::subparameters::part(ty, &[index]));
                     Ok(Type::tuple(parts.collect::<Result<Vec<_>, _>>()?)?)
                 };
                 Type::tuple((0..count).map(part).collect::<Result<Vec<_>, Problem>>()?)?
@@ -181,7 +178,7 @@ fn after(
     aligned: &[Aligned],
     names: &mut UniqueNames,
 ) -> Result<Normalized, PassError> {
-    let results = aligned.iter().map(|it| (Some(format!("{}_result", it.uri)), it.result.clone()));
+    let results = aligned.iter().map(|it| (Some(format!("{}_result", it.intrinsic.uri())), it.result.clone()));
     let results = (Some("intrinsic_results"), Type::structure(results)?);
     let original = comp.parameter.as_ref().map(|it| (Some("original_arg"), it.ty.clone()));
     let position = usize::from(original.is_some());

@@ -5,8 +5,6 @@ mod divisive;
 mod force_align;
 mod normalize_types;
 mod normalized;
-mod replace_selections;
-mod retype;
 mod slice;
 mod strip_placement;
 mod subparameters;
@@ -15,24 +13,12 @@ pub use divisive::{AllowedPaths, DivisiveSplit, divisive_force_align_and_split_b
 pub use force_align::force_align_and_split_by_intrinsics;
 pub use normalize_types::normalize_types;
 pub use normalized::normalize_call_dominant_lambda;
-pub use replace_selections::replace_selections;
 pub use strip_placement::strip_placement;
 pub use subparameters::as_function_of_some_subparameters;
 
-pub(crate) use dependencies::{called_uri, check_not_dependent};
+pub use crate::substitution::replace_selections;
+
+pub(crate) use dependencies::{called, check_not_dependent};
 pub(crate) use force_align::{element_of_members, split};
 pub(crate) use normalized::Normalized;
-pub(crate) use replace_selections::{Substitution, path_from_name};
 pub(crate) use slice::Shape;
-
-use crate::error::{PassError, Problem};
-use subparameters::part;
-use tff_types::Type;
-
-fn expected(expected: &'static str, found: &Type) -> PassError {
-    crate::create::expected(expected, found).into()
-}
-
-fn unbound(name: &str) -> PassError {
-    Problem::Unbound { name: name.to_owned() }.into()
-}

@@ -27,6 +27,8 @@ impl Normalized {
 
     /// As [`Normalized::new`], by passes that this runner runs.
     pub(crate) fn by(runner: &mut Runner<'_>, comp: &Comp) -> Result<Self, CompileError> {
+        // Maps of the identity first: a local that is left over by one calls nothing, and is gone in
+        // call-dominant form. Unused calls last: they are known when every call is a local.
         let passes: [&dyn Pass; 3] = [&RemoveMappedOrAppliedIdentity, &ToCallDominant, &RemoveUnusedBlockLocals];
         let written = written_out(comp).map_err(|error| located(NAME, comp, error.into()))?;
         let comp = passes.into_iter().try_fold(written, |comp, pass| runner.run(pass, comp))?;
@@ -90,10 +92,10 @@ fn take_locals(locals: &mut Vec<(Arc<str>, Comp)>, result: &mut Comp) {
 pub fn normalize_call_dominant_lambda(comp: &Comp, keep_bits: bool) -> Result<Comp, CompileError> {
     let fail = |error| located(NAME, comp, error);
     if comp.ty().as_function().is_none() {
-        return Err(fail(super::expected("a function", comp.ty())));
+        return Err(fail(Problem::expected("a function", comp.ty()).into()));
     }
     if let Some(name) = comp.free_names().first() {
-        return Err(fail(super::unbound(name)));
+        return Err(fail(Problem::unbound(name).into()));
     }
     let normalized = Normalized::new(comp)?.to_comp().map_err(|error| fail(error.into()))?;
     if keep_bits { Ok(normalized) } else { normalize_types(&normalized).map_err(fail) }

@@ -2,9 +2,9 @@
 //! of some parts of the parameter.
 
 use super::normalized::Normalized;
-use super::replace_selections::Substitution;
 use super::subparameters::part;
 use crate::error::{PassError, Problem};
+use crate::substitution::Substitution;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, Parameter};
@@ -80,7 +80,7 @@ impl Normalized {
         let function = Self { parameter, ..self.slice(result, &substitution)? }.to_comp()?;
         match function.free_names().first() {
             None => Ok(function),
-            Some(name) => Err(super::unbound(name)),
+            Some(name) => Err(Problem::unbound(name).into()),
         }
     }
 

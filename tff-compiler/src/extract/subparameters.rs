@@ -1,9 +1,9 @@
 //! Functions of some parts of their parameter.
 
 use super::normalized::Normalized;
-use super::replace_selections::Substitution;
 use crate::error::{CompileError, PassError, Problem};
 use crate::pass::located;
+use crate::substitution::Substitution;
 use std::sync::Arc;
 use tff_ir::{Comp, UniqueNames};
 use tff_types::Type;

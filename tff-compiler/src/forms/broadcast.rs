@@ -1,26 +1,26 @@
 //! `BroadcastForm`: two graphs, for a system that sends clients something and never hears back.
 
+use super::declare::form;
 use super::parts::{
-    Form, Locals, check_flow, check_only_reducible, elements, graph_type, is_aggregation, null_call, parameters,
-    result, to_graph, unzip_to, with_cache_ids, zipped,
+    Locals, Splitting, check_flow, check_only_reducible, elements, graph_type, is_aggregation, null_call, parameters,
+    put_together, result, to_graph, unzip_to, with_cache_ids, zipped,
 };
 use crate::create::{create_broadcast, create_map_or_apply, create_selection, create_zip};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, Shape, called_uri, split};
-use crate::pipelines::Options;
-use tff_ir::Comp;
+use crate::extract::{Normalized, Shape, called, split};
+use crate::pipelines::CompileOptions;
+use tff_ir::{Comp, Intrinsic};
 use tff_types::{Placement, Type};
 
-/// A computation of the type `(<S@SERVER,{D}@CLIENTS> -> {R}@CLIENTS)` as graphs: what the server
-/// sends, and what each client makes of it.
-#[derive(Clone, Debug)]
-pub struct BroadcastForm {
-    /// The type of the computation.
-    pub ty: Type,
-    /// `(S -> C)`: what all clients are sent.
-    pub compute_server_context: Comp,
-    /// `(<C,D> -> R)`: what a client computes from that and its data.
-    pub client_processing: Comp,
+form! {
+    /// A computation of the type `(<S@SERVER,{D}@CLIENTS> -> {R}@CLIENTS)` as graphs: what the server
+    /// sends, and what each client makes of it.
+    BroadcastForm {
+        /// `(S -> C)`: what all clients are sent.
+        compute_server_context,
+        /// `(<C,D> -> R)`: what a client computes from that and its data.
+        client_processing,
+    }
 }
 
 const NAME: &str = "broadcast_form";
@@ -31,59 +31,42 @@ impl BroadcastForm {
     /// # Errors
     /// [`CompileError`] where it is of another type, uses intrinsics that the form does not know, or
     /// aggregates.
-    pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
-        let form = Form { name: NAME, comp };
+    pub fn from_comp(comp: &Comp, options: &CompileOptions<'_>) -> Result<Self, CompileError> {
+        let form = Splitting { name: NAME, comp };
         check_type(comp.ty()).map_err(|error| form.fail(error))?;
         let normalized = form.normalized(true, options)?;
-        let uris = normalized.locals.iter().filter_map(|(_, value)| called_uri(value));
-        if let Some(uri) = uris.into_iter().find(|uri| is_aggregation(uri)) {
-            let found = uri.to_string();
+        let mut intrinsics = normalized.locals.iter().filter_map(|(_, value)| called(value));
+        if let Some(intrinsic) = intrinsics.find(|it| is_aggregation(it)) {
+            let found = intrinsic.uri().to_owned();
             return Err(form.fail(Problem::Expected { expected: "no aggregations", found }));
         }
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
-        let parts = Self::split(comp.ty(), &normalized);
-        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
-        Ok(Self {
-            ty: parts.ty,
-            compute_server_context: with_cache_ids(parts.compute_server_context, options)?,
-            client_processing: with_cache_ids(parts.client_processing, options)?,
-        })
+        let parts = Self::split(comp.ty(), &normalized).map_err(|error| form.fail(error.without_place()))?;
+        parts.try_map(|role, part| with_cache_ids(role, part, options))
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call("federated_broadcast")?])?;
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedBroadcast)?])?;
         let context = create_selection(&before.result, 0)?;
         let context = before.function_of(&context, Some(&Shape::Part(vec![0])))?;
         let shape = Shape::parts(&[&[1, 0], &[0, 1]]);
         let processing = after.function_of(&after.result, Some(&shape))?;
-        Ok(Self::new(Self {
-            ty: ty.clone(),
-            compute_server_context: to_graph(&context)?,
-            client_processing: to_graph(&processing)?,
-        })?)
+        Self::from_parts(ty.clone(), |role| {
+            let function = if role == "compute_server_context" { &context } else { &processing };
+            to_graph(function).map_err(|error| error.in_part(role))
+        })
     }
 
-    /// Checks parts that come from elsewhere.
-    ///
-    /// # Errors
-    /// [`Problem`] where a part is no graph, or what one returns is not what the other one takes, or
-    /// what the type promises.
-    pub fn new(parts: Self) -> Result<Self, Problem> {
-        parts.parts().into_iter().try_for_each(|part| graph_type(part).map(drop))?;
-        let [context, processing] = parts.parts();
+    fn check(&self) -> Result<(), Problem> {
+        self.parts().into_iter().try_for_each(|part| graph_type(part).map(drop))?;
+        let [context, processing] = self.parts();
         let [taken, _] = parameters(processing)?;
         check_flow("what compute_server_context returns for client_processing", &taken, &result(context)?)?;
-        check_type(&parts.ty)?;
-        if let Some(promised) = parts.ty.as_function().map(|ty| ty.result.strip_placement()) {
+        check_type(&self.ty)?;
+        if let Some(promised) = self.ty.as_function().map(|ty| ty.result.strip_placement()) {
             check_flow("what client_processing returns", &promised, &result(processing)?)?;
         }
-        Ok(parts)
-    }
-
-    /// The parts by their roles, in a fixed order.
-    #[must_use]
-    pub fn parts(&self) -> [(&'static str, &Comp); 2] {
-        [("compute_server_context", &self.compute_server_context), ("client_processing", &self.client_processing)]
+        Ok(())
     }
 
     /// The computation that the parts make up.
@@ -91,13 +74,12 @@ impl BroadcastForm {
     /// # Errors
     /// [`CompileError`] where the parts do not fit together.
     pub fn to_comp(&self) -> Result<Comp, CompileError> {
-        let form = Form { name: NAME, comp: &self.compute_server_context };
-        self.assemble().map_err(|error| form.fail(PassError { node: None, ..error }))
+        self.assemble().map_err(|error| put_together(NAME, error))
     }
 
     fn assemble(&self) -> Result<Comp, PassError> {
         let ty = self.ty.as_function().and_then(|ty| Some((ty.parameter.clone()?, ty.result.clone())));
-        let (parameter, result) = ty.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+        let (parameter, result) = ty.ok_or_else(|| Problem::expected("a function", &self.ty))?;
         let argument = Comp::reference("arg", parameter.clone())?;
         let mut locals = Locals::default();
         let state = zipped(Comp::selection(argument.clone(), 0)?)?;
@@ -122,7 +104,7 @@ fn check_type(ty: &Type) -> Result<(), Problem> {
         {
             Ok(())
         }
-        _ => Err(crate::create::expected(
+        _ => Err(Problem::expected(
             "a computation that takes two arguments, at the server and at clients, and returns a result at clients",
             ty,
         )),

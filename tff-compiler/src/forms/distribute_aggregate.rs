@@ -1,38 +1,39 @@
 //! `DistributeAggregateForm`: five computations, for a system that has its own broadcast and
 //! aggregations.
 
+use super::declare::form;
 use super::parts::{
-    Form, Locals, check_flow, elements, is_aggregation, is_broadcast, parameters, result, results, unlocated,
+    Locals, Splitting, check_flow, elements, is_aggregation, is_broadcast, parameters, put_together, result, results,
+    unlocated,
 };
 use crate::create::{create_broadcast, create_map_or_apply, create_value, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{
-    AllowedPaths, DivisiveSplit, Normalized, Shape, called_uri, divisive_force_align_and_split_by_intrinsics,
-    path_from_name,
+    AllowedPaths, DivisiveSplit, Normalized, Shape, called, divisive_force_align_and_split_by_intrinsics,
 };
 use crate::pass::run_pass;
 use crate::passes::UniquifyReferenceNames;
-use crate::pipelines::Options;
-use tff_ir::{Comp, UniqueNames};
+use crate::pipelines::CompileOptions;
+use crate::substitution::path_from_name;
+use tff_ir::{Comp, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
-/// A round of computation between a server with a state and clients with data, of the type
-/// `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,O@SERVER>)`, as computations each of which is at one
-/// placement or only communicates.
-#[derive(Clone, Debug)]
-pub struct DistributeAggregateForm {
-    /// The type of the computation.
-    pub ty: Type,
-    /// `(S@SERVER -> <B,T>)`: what is broadcast, and what the server keeps.
-    pub server_prepare: Comp,
-    /// `(B -> C)`: nothing but broadcasts.
-    pub server_to_client_broadcast: Comp,
-    /// `(<{D}@CLIENTS,C> -> U)`: what clients send.
-    pub client_work: Comp,
-    /// `(<T,U> -> A)`: nothing but aggregations.
-    pub client_to_server_aggregation: Comp,
-    /// `(<T,A> -> <S@SERVER,O@SERVER>)`: the new state, and what else the round returns.
-    pub server_result: Comp,
+form! {
+    /// A round of computation between a server with a state and clients with data, of the type
+    /// `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,O@SERVER>)`, as computations each of which is at one
+    /// placement or only communicates.
+    DistributeAggregateForm {
+        /// `(S@SERVER -> <B,T>)`: what is broadcast, and what the server keeps.
+        server_prepare,
+        /// `(B -> C)`: nothing but broadcasts.
+        server_to_client_broadcast,
+        /// `(<{D}@CLIENTS,C> -> U)`: what clients send.
+        client_work,
+        /// `(<T,U> -> A)`: nothing but aggregations.
+        client_to_server_aggregation,
+        /// `(<T,A> -> <S@SERVER,O@SERVER>)`: the new state, and what else the round returns.
+        server_result,
+    }
 }
 
 const NAME: &str = "distribute_aggregate_form";
@@ -43,12 +44,12 @@ impl DistributeAggregateForm {
     /// # Errors
     /// [`CompileError`] where it is of another type, broadcasts what it aggregated, or returns what
     /// is at clients.
-    pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
-        let form = Form { name: NAME, comp };
+    pub fn from_comp(comp: &Comp, options: &CompileOptions<'_>) -> Result<Self, CompileError> {
+        let form = Splitting { name: NAME, comp };
         form.check_pairs()?;
         let normalized = form.normalized(false, options)?;
         form.check_broadcast_not_dependent_on_aggregate(&normalized)?;
-        let injected = inject_broadcast(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let injected = inject_broadcast(&normalized).map_err(|error| form.fail(error.without_place()))?;
 
         let paths = AllowedPaths { before: &[vec![0]], intrinsic: &[], after: &[vec![1]] };
         let broadcast = divisive_force_align_and_split_by_intrinsics(&injected, &is_broadcast, paths)?;
@@ -58,15 +59,16 @@ impl DistributeAggregateForm {
         let paths = AllowedPaths { before: &[vec![0], vec![1]], intrinsic: &[vec![2]], after: &[vec![2]] };
         let aggregation = divisive_force_align_and_split_by_intrinsics(&rest, &is_aggregation, paths)?;
         let parts = Self::assemble_parts(comp.ty(), &broadcast, &aggregation);
-        let parts = parts.map_err(|error| form.fail(PassError { node: None, ..error }))?;
-        Self::new(parts).map_err(|error| form.fail(error))
+        let parts = parts.map_err(|error| form.fail(error.without_place()))?;
+        parts.check().map_err(|error| form.fail(error))?;
+        Ok(parts)
     }
 
     fn assemble_parts(ty: &Type, broadcast: &DivisiveSplit, aggregation: &DivisiveSplit) -> Result<Self, PassError> {
         // Parameters of one element become the element.
         let only = |comp: &Comp| -> Result<Comp, PassError> {
             let parameter = super::parts::parameter(("a part", comp))?;
-            let [element] = elements(&parameter).ok_or_else(|| crate::create::expected("one element", &parameter))?;
+            let [element] = elements(&parameter).ok_or_else(|| Problem::expected("one element", &parameter))?;
             let name = UniqueNames::new(comp).next_name();
             let argument = Comp::tuple([Comp::reference(name.clone(), element.clone())?])?;
             let argument = named_like(&parameter, argument)?;
@@ -85,14 +87,9 @@ impl DistributeAggregateForm {
         })
     }
 
-    /// Checks parts that come from elsewhere.
-    ///
-    /// # Errors
-    /// [`Problem::Expected`] where a part is not what it must be, [`Problem::Mismatch`] where what
-    /// one returns is not what another one takes.
-    pub fn new(parts: Self) -> Result<Self, Problem> {
-        let [prepare, broadcast, work, aggregation, last] = parts.parts();
-        for (role, part) in parts.parts() {
+    fn check(&self) -> Result<(), Problem> {
+        let [prepare, broadcast, work, aggregation, last] = self.parts();
+        for (role, part) in self.parts() {
             if part.as_lambda().is_none() || !part.free_names().is_empty() {
                 let found = format!("{part} for {role}");
                 return Err(Problem::Expected { expected: "a function that refers to nothing outside", found });
@@ -109,10 +106,10 @@ impl DistributeAggregateForm {
         let [kept_then, sent] = parameters(aggregation)?;
         let [kept_last, aggregated] = parameters(last)?;
         let [state, output] = results(last)?;
-        let function = parts.ty.as_function();
+        let function = self.ty.as_function();
         let signature = function.and_then(|ty| Some((elements(ty.parameter.as_ref()?)?, elements(&ty.result)?)));
         let Some(([old_state, old_data], [new_state, returned])) = signature else {
-            return Err(crate::create::expected("a function from two to two values", &parts.ty));
+            return Err(Problem::expected("a function from two to two values", &self.ty));
         };
         check_flow("the state for server_prepare", &super::parts::parameter(prepare)?, &old_state)?;
         check_flow("what server_prepare returns to broadcast", &super::parts::parameter(broadcast)?, &to_broadcast)?;
@@ -124,19 +121,7 @@ impl DistributeAggregateForm {
         check_flow("what is aggregated for server_result", &aggregated, &result(aggregation)?)?;
         check_flow("the state that server_result returns", &new_state, &state)?;
         check_flow("what server_result returns", &returned, &output)?;
-        Ok(parts)
-    }
-
-    /// The parts by their roles, in a fixed order.
-    #[must_use]
-    pub fn parts(&self) -> [(&'static str, &Comp); 5] {
-        [
-            ("server_prepare", &self.server_prepare),
-            ("server_to_client_broadcast", &self.server_to_client_broadcast),
-            ("client_work", &self.client_work),
-            ("client_to_server_aggregation", &self.client_to_server_aggregation),
-            ("server_result", &self.server_result),
-        ]
+        Ok(())
     }
 
     /// The computation that the parts make up.
@@ -146,7 +131,7 @@ impl DistributeAggregateForm {
     pub fn to_comp(&self) -> Result<Comp, CompileError> {
         let assemble = || -> Result<Comp, PassError> {
             let parameter = self.ty.as_function().and_then(|ty| ty.parameter.clone());
-            let parameter = parameter.ok_or_else(|| crate::create::expected("a function", &self.ty))?;
+            let parameter = parameter.ok_or_else(|| Problem::expected("a function", &self.ty))?;
             let argument = Comp::reference("arg", parameter.clone())?;
             let mut locals = Locals::default();
             let call = |function: &Comp, argument| Comp::call(function.clone(), Some(argument));
@@ -162,8 +147,7 @@ impl DistributeAggregateForm {
             let result = call(&self.server_result, Comp::tuple([kept, aggregated])?)?;
             Ok(Comp::lambda(Some(("arg", parameter)), locals.block(result)?)?)
         };
-        let form = Form { name: NAME, comp: &self.server_prepare };
-        let comp = assemble().map_err(|error| form.fail(PassError { node: None, ..error }))?;
+        let comp = assemble().map_err(|error| put_together(NAME, error))?;
         Ok(run_pass(&UniquifyReferenceNames, &comp)?.comp)
     }
 }
@@ -173,7 +157,7 @@ impl DistributeAggregateForm {
 fn inject_broadcast(comp: &Normalized) -> Result<Comp, PassError> {
     let mut names = comp.fresh_names()?;
     let mut taken = Vec::new();
-    for (_, call) in comp.locals.iter().filter(|(_, value)| called_uri(value).is_some_and(|uri| is_aggregation(uri))) {
+    for (_, call) in comp.locals.iter().filter(|(_, value)| called(value).is_some_and(is_aggregation)) {
         let Some(argument) = call.as_call().and_then(|call| call.argument.as_ref()) else { continue };
         let Some(elements) = argument.as_struct() else { continue };
         for element in elements.elements.iter().map(|element| &element.value) {
@@ -248,13 +232,17 @@ fn check_only_at(comp: &Comp, placement: Placement) -> Result<(), Problem> {
 
 /// Checks that a part only calls such intrinsics, on parts of its parameter or constants, and
 /// returns just their results.
-fn check_only_calls(comp: &Comp, is_allowed: &dyn Fn(&str) -> bool, expected: &'static str) -> Result<(), Problem> {
+fn check_only_calls(
+    comp: &Comp,
+    is_allowed: &dyn Fn(&Intrinsic) -> bool,
+    expected: &'static str,
+) -> Result<(), Problem> {
     let wrong = |part: &Comp| Problem::Expected { expected, found: part.to_string() };
     let lambda = comp.as_lambda().ok_or_else(|| wrong(comp))?;
     let block = lambda.result.as_block().ok_or_else(|| wrong(&lambda.result))?;
     for local in block.locals.iter() {
         let argument = local.value.as_call().and_then(|call| call.argument.as_ref());
-        let argument = argument.filter(|_| called_uri(&local.value).is_some_and(|uri| is_allowed(uri)));
+        let argument = argument.filter(|_| called(&local.value).is_some_and(is_allowed));
         check_argument(argument.ok_or_else(|| wrong(&local.value))?, &wrong)?;
     }
     let results = block.result.as_struct().ok_or_else(|| wrong(&block.result))?;

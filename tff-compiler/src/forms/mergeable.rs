@@ -1,52 +1,54 @@
 //! `MergeableCompForm`: three computations, for clients that are split into rounds of their own.
 
-use super::parts::{Form, check_flow, null_call, parameters, result, to_graph, to_local, with_cache_ids};
+use super::declare::form;
+use super::parts::{
+    Splitting, check_flow, null_call, parameters, put_together, result, to_graph, to_local, with_cache_ids,
+};
 use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, Substitution, split};
+use crate::extract::{Normalized, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
-use crate::pipelines::Options;
-use tff_ir::{Comp, CompiledComputation, UniqueNames};
+use crate::pipelines::CompileOptions;
+use crate::substitution::Substitution;
+use tff_ir::{Comp, CompiledComputation, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
-/// A computation in which the values of clients are aggregated once: up to there for any part of
-/// the clients, merging what two parts gave, and what comes after.
-#[derive(Clone, Debug)]
-pub struct MergeableCompForm {
-    /// `(T -> A@SERVER)`, or without parameter: up to the aggregation, which is not reported yet.
-    pub up_to_merge: Comp,
-    /// `(<A,A> -> A)`: joins what two parts of the clients gave.
-    pub merge: Comp,
-    /// `(<T,A@SERVER> -> R)`, or `(A@SERVER -> R)`: what is made of the whole.
-    pub after_merge: Comp,
+form! {
+    /// A computation in which the values of clients are aggregated once: up to there for any part of
+    /// the clients, merging what two parts gave, and what comes after.
+    MergeableCompForm {
+        /// `(T -> A@SERVER)`, or without parameter: up to the aggregation, which is not reported yet.
+        up_to_merge,
+        /// `(<A,A> -> A)`: joins what two parts of the clients gave.
+        merge,
+        /// `(<T,A@SERVER> -> R)`, or `(A@SERVER -> R)`: what is made of the whole.
+        after_merge,
+    }
 }
 
 const NAME: &str = "mergeable_comp_form";
-const URI: &str = "federated_aggregate";
 
 impl MergeableCompForm {
     /// Splits a computation.
     ///
     /// # Errors
     /// [`CompileError`] where it aggregates what it aggregated before, or in another way.
-    pub fn from_comp(comp: &Comp, options: &Options<'_>) -> Result<Self, CompileError> {
-        let form = Form { name: NAME, comp };
+    pub fn from_comp(comp: &Comp, options: &CompileOptions<'_>) -> Result<Self, CompileError> {
+        let form = Splitting { name: NAME, comp };
         let normalized = form.normalized(true, options)?;
         form.check_aggregate_not_dependent_on_aggregate(&normalized)?;
-        let parts = Self::split(&normalized).map_err(|error| form.fail(PassError { node: None, ..error }))?;
-        let finished =
-            |part| with_cache_ids(Runner::new(options.observer).run(&UniquifyReferenceNames, part)?, options);
-        let finished = Self {
-            up_to_merge: finished(parts.up_to_merge)?,
-            merge: finished(parts.merge)?,
-            after_merge: finished(parts.after_merge)?,
-        };
-        Self::new(finished).map_err(|error| form.fail(error))
+        let parts = Self::split(comp.ty(), &normalized).map_err(|error| form.fail(error.without_place()))?;
+        let finished = parts.try_map(|role, part| {
+            let unique = Runner::of_part(role, options.observer).run(&UniquifyReferenceNames, part)?;
+            with_cache_ids(role, unique, options)
+        })?;
+        finished.check().map_err(|error| form.fail(error))?;
+        Ok(finished)
     }
 
-    fn split(comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call(URI)?])?;
+    fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedAggregate)?])?;
         let mut names = UniqueNames::new(&Comp::tuple([before.to_comp()?, after.to_comp()?])?);
         let aggregation = create_selection(&before.result, 0)?;
         let part = |index| create_selection(&aggregation, index);
@@ -68,20 +70,15 @@ impl MergeableCompForm {
         let aggregated = create_aggregate(value.result.clone(), unreported)?;
         let up_to_merge = Normalized { result: aggregated, ..value }.to_comp()?;
         let after_merge = after_merge(comp, &after, report, &accumulator, &mut names)?;
-        Ok(Self { up_to_merge, merge, after_merge })
+        Ok(Self { ty: ty.clone(), up_to_merge, merge, after_merge })
     }
 
-    /// Checks parts that come from elsewhere.
-    ///
-    /// # Errors
-    /// [`Problem::Mismatch`] and [`Problem::Expected`] where the parts do not go together, or
-    /// `after_merge` aggregates.
-    pub fn new(parts: Self) -> Result<Self, Problem> {
-        let [up_to_merge, merge, after_merge] = parts.parts();
+    fn check(&self) -> Result<(), Problem> {
+        let [up_to_merge, merge, after_merge] = self.parts();
         let merged = result(up_to_merge)?;
         let (federated, placement) = crate::create::placed(&merged)?;
         if placement != Placement::Server {
-            return Err(crate::create::expected("up_to_merge to return a value at the server", &merged));
+            return Err(Problem::expected("up_to_merge to return a value at the server", &merged));
         }
         let [left, right] = parameters(merge)?;
         for side in [&left, &right] {
@@ -89,20 +86,14 @@ impl MergeableCompForm {
             check_flow("what merge returns for merge", side, &result(merge)?)?;
         }
         let merged = Type::at_server(result(merge)?)?;
-        let argument = parts.up_to_merge.ty().as_function().and_then(|ty| ty.parameter.clone());
+        let argument = self.up_to_merge.ty().as_function().and_then(|ty| ty.parameter.clone());
         let given = match argument {
             Some(argument) => Type::tuple([argument, merged])?,
             None => merged,
         };
         check_flow("what is merged for after_merge", &super::parts::parameter(after_merge)?, &given)?;
-        check_no_aggregation(&parts.after_merge)?;
-        Ok(parts)
-    }
-
-    /// The parts by their roles, in a fixed order.
-    #[must_use]
-    pub fn parts(&self) -> [(&'static str, &Comp); 3] {
-        [("up_to_merge", &self.up_to_merge), ("merge", &self.merge), ("after_merge", &self.after_merge)]
+        check_no_aggregation(&self.after_merge)?;
+        Ok(())
     }
 
     /// The computation that the parts make up where all clients are in one part.
@@ -121,8 +112,7 @@ impl MergeableCompForm {
             let result = Comp::call(self.after_merge.clone(), Some(given))?;
             Ok(Comp::lambda(parameter.map(|ty| ("arg", ty)), result)?)
         };
-        let form = Form { name: NAME, comp: &self.up_to_merge };
-        assemble().map_err(|error| form.fail(PassError { node: None, ..error }))
+        assemble().map_err(|error| put_together(NAME, error))
     }
 }
 
@@ -165,7 +155,7 @@ fn after_merge(
     let function = function.to_comp()?;
     match function.free_names().first() {
         None => Ok(function),
-        Some(name) => Err(Problem::Unbound { name: name.to_string() }.into()),
+        Some(name) => Err(Problem::unbound(name).into()),
     }
 }
 
@@ -178,7 +168,7 @@ fn check_no_aggregation(comp: &Comp) -> Result<(), Problem> {
         let (Some(intrinsic), Some(ty)) = (part.as_intrinsic(), part.ty().as_function()) else { continue };
         let from_clients = ty.parameter.as_ref().is_some_and(|ty| is_at(ty, Placement::Clients));
         if from_clients && is_at(&ty.result, Placement::Server) {
-            let found = format!("{}: {}", intrinsic.uri, part.ty());
+            let found = format!("{}: {}", intrinsic.uri(), part.ty());
             return Err(Problem::Expected { expected: "no aggregation in after_merge", found });
         }
     }

@@ -5,6 +5,7 @@
 //! from parts that come from elsewhere. Its parts are checked whenever it is made.
 
 mod broadcast;
+mod declare;
 mod distribute_aggregate;
 mod map_reduce;
 mod mergeable;

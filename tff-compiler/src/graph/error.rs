@@ -78,7 +78,7 @@ pub enum GraphError {
 }
 
 /// The first characters of what may be long, on one line.
-fn brief(value: &dyn std::fmt::Display) -> String {
+pub(crate) fn brief(value: &dyn std::fmt::Display) -> String {
     const LIMIT: usize = 200;
     let mut head = Head { text: String::new(), room: LIMIT };
     if std::fmt::Write::write_fmt(&mut head, format_args!("{value}")).is_err() {

@@ -2,23 +2,12 @@
 //! identity, packing. The reductions of intrinsics are made of them.
 
 use super::builder::GraphBuilder;
-use super::constant::Fill;
 use super::error::GraphError;
-use super::operator::BinaryOp;
 use super::wire::Wire;
+use crate::elementwise::{BinaryOp, Fill};
 use std::sync::Arc;
-use tff_ir::{Array, Comp};
+use tff_ir::Comp;
 use tff_types::{MAX_DEPTH, Type, TypeError};
-
-/// `( -> T)` for the array's own type: a literal as a graph.
-///
-/// # Errors
-/// As [`GraphBuilder::constant`].
-pub fn literal(array: &Array) -> Result<Comp, GraphError> {
-    let mut graph = GraphBuilder::new();
-    let result = graph.constant(array)?;
-    graph.finish(&result)
-}
 
 /// `( -> T)`: every element of every tensor of the type is the same.
 ///
@@ -27,16 +16,6 @@ pub fn literal(array: &Array) -> Result<Comp, GraphError> {
 pub fn constant(fill: &Fill, ty: &Type) -> Result<Comp, GraphError> {
     let mut graph = GraphBuilder::new();
     let result = graph.fill(fill, ty)?;
-    graph.finish(&result)
-}
-
-/// `( -> T)`: the array broadcast to every tensor of the type.
-///
-/// # Errors
-/// As [`GraphBuilder::broadcast_constant`].
-pub fn broadcast_constant(array: &Array, ty: &Type) -> Result<Comp, GraphError> {
-    let mut graph = GraphBuilder::new();
-    let result = graph.broadcast_constant(array, ty)?;
     graph.finish(&result)
 }
 

@@ -1,4 +1,4 @@
-//! TensorFlow graphs: built, merged, pruned and rewritten, without TensorFlow.
+//! TensorFlow graphs: built, merged and rewritten, without TensorFlow.
 //!
 //! A [`GraphBuilder`] makes one graph out of a parameter, constants, operators and calls of other
 //! graphs. What it hands out for each value is a [`Wire`]: a type and the tensors that make up the
@@ -8,7 +8,8 @@
 //! Everything here is deterministic: the same calls give the same bytes, in every process.
 //!
 //! ```
-//! use tff_compiler::graph::{BinaryOp, GraphBuilder};
+//! use tff_compiler::BinaryOp;
+//! use tff_compiler::graph::GraphBuilder;
 //! use tff_types::{DType, Type};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +34,6 @@ mod library;
 mod nodes;
 mod operator;
 mod ops;
-mod prune;
 mod read;
 mod source;
 mod wire;
@@ -44,10 +44,7 @@ mod dump;
 pub use builder::GraphBuilder;
 pub use cache_id::cache_id;
 pub use config::disable_call_rewriting;
-pub use constant::Fill;
 pub use error::GraphError;
-pub use operator::BinaryOp;
-pub(crate) use operator::broadcast_shape;
+pub(crate) use error::brief;
 pub use ops::{check_allowed_ops, check_disallowed_ops, op_names};
-pub use prune::prune;
 pub use wire::Wire;

@@ -6,70 +6,21 @@ use super::constant::defined_dims;
 use super::error::GraphError;
 use super::nodes;
 use super::wire::{Tensor, Wire};
+use crate::elementwise::{BinaryOp, broadcast_shape};
 use tff_types::{DType, Shape, TensorType, Type, TypeKind};
 
-/// An operator on two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    /// The sum; integers wrap.
-    Add,
-    /// The difference; integers wrap.
-    Subtract,
-    /// The product; integers wrap.
-    Multiply,
-    /// The true quotient: integers of 32 and 64 bits give a `float64`, smaller ones a `float32`.
-    Divide,
-    /// The lesser; NaN where either is.
-    Minimum,
-    /// The greater; NaN where either is.
-    Maximum,
-    /// The remainder that has the sign of the divisor.
-    FloorMod,
-    /// The left one shifted by as many bits as the right one says.
-    LeftShift,
-    /// Whether the left one is at most the right one; gives a `bool`.
-    LessEqual,
-}
-
-impl BinaryOp {
-    /// TensorFlow's op.
-    #[must_use]
-    pub const fn op(self) -> &'static str {
-        match self {
-            Self::Add => "AddV2",
-            Self::Subtract => "Sub",
-            Self::Multiply => "Mul",
-            Self::Divide => "RealDiv",
-            Self::Minimum => "Minimum",
-            Self::Maximum => "Maximum",
-            Self::FloorMod => "FloorMod",
-            Self::LeftShift => "LeftShift",
-            Self::LessEqual => "LessEqual",
-        }
-    }
-
-    /// The dtype that operands are computed in.
-    pub(crate) fn operand(self, dtype: DType) -> Result<DType, GraphError> {
-        let (integer, real) = (dtype.is_integer(), dtype.is_integer() || dtype.is_floating());
-        match self {
-            Self::Add | Self::Subtract | Self::Multiply if real || dtype.is_complex() => Ok(dtype),
-            Self::Divide if integer => Ok(quotient(dtype)),
-            Self::Divide if real || dtype.is_complex() => Ok(dtype),
-            Self::Minimum | Self::Maximum | Self::FloorMod | Self::LessEqual if real => Ok(dtype),
-            Self::LeftShift if integer => Ok(dtype),
-            _ => Err(GraphError::DType { op: self.op(), dtype }),
-        }
-    }
-
-    const fn result(self, operand: DType) -> DType {
-        if matches!(self, Self::LessEqual) { DType::Bool } else { operand }
-    }
-}
-
-const fn quotient(integer: DType) -> DType {
-    match integer {
-        DType::Int8 | DType::Int16 | DType::UInt8 | DType::UInt16 => DType::Float32,
-        _ => DType::Float64,
+/// TensorFlow's op.
+const fn op_name(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "AddV2",
+        BinaryOp::Subtract => "Sub",
+        BinaryOp::Multiply => "Mul",
+        BinaryOp::Divide => "RealDiv",
+        BinaryOp::Minimum => "Minimum",
+        BinaryOp::Maximum => "Maximum",
+        BinaryOp::FloorMod => "FloorMod",
+        BinaryOp::LeftShift => "LeftShift",
+        BinaryOp::LessEqual => "LessEqual",
     }
 }
 
@@ -84,15 +35,17 @@ impl GraphBuilder {
     pub fn binary(&mut self, op: BinaryOp, left: &Wire, right: &Wire) -> Result<Wire, GraphError> {
         match (left.ty().kind(), right.ty().kind()) {
             (TypeKind::Tensor(left_ty), TypeKind::Tensor(right_ty)) => {
-                let shape = broadcast_shape(&left_ty.shape, &right_ty.shape)?;
+                let shape = broadcast_shape(&left_ty.shape, &right_ty.shape)
+                    .ok_or_else(|| shapes(&left_ty.shape, &right_ty.shape))?;
                 if left_ty.dtype != right_ty.dtype {
                     let (left, right) = (left_ty.dtype, right_ty.dtype);
-                    return Err(GraphError::MixedDTypes { op: op.op(), left, right });
+                    return Err(GraphError::MixedDTypes { op: op_name(op), left, right });
                 }
-                let dtype = op.operand(left_ty.dtype)?;
+                let dtype = op.operand(left_ty.dtype);
+                let dtype = dtype.ok_or(GraphError::DType { op: op_name(op), dtype: left_ty.dtype })?;
                 let (left, right) = (self.cast(left, dtype)?, self.cast(right, dtype)?);
                 let ty = Type::tensor(op.result(dtype), shape);
-                self.operation(op.op(), &[&left, &right], &[("T", nodes::dtype(dtype))], ty)
+                self.operation(op_name(op), &[&left, &right], &[("T", nodes::dtype(dtype))], ty)
             }
             (TypeKind::Struct(_), TypeKind::Struct(_)) => {
                 check_same_names(left.ty(), right.ty())?;
@@ -177,10 +130,10 @@ impl GraphBuilder {
         if tensor.shape.is_scalar() || target.shape == tensor.shape {
             return Ok(value.clone());
         }
-        let shapes = || GraphError::Shapes { left: target.shape.clone(), right: tensor.shape.clone() };
+        let shapes = || shapes(&target.shape, &tensor.shape);
         let undefined = || GraphError::UndefinedShape { ty: Type::tensor(target.dtype, target.shape.clone()) };
         let dims = defined_dims(target).ok_or_else(undefined)?;
-        if broadcast_shape(&target.shape, &tensor.shape)? != target.shape {
+        if broadcast_shape(&target.shape, &tensor.shape).ok_or_else(shapes)? != target.shape {
             return Err(shapes());
         }
         let dims: Vec<_> =
@@ -244,6 +197,10 @@ impl GraphBuilder {
     }
 }
 
+fn shapes(left: &Shape, right: &Shape) -> GraphError {
+    GraphError::Shapes { left: left.clone(), right: right.clone() }
+}
+
 fn not_numbers(ty: &Type) -> GraphError {
     GraphError::Operand { what: "tensors or structs of them", ty: ty.clone() }
 }
@@ -263,25 +220,4 @@ fn check_same_names(left: &Type, right: &Type) -> Result<(), GraphError> {
     } else {
         Err(GraphError::Structures { left: left.clone(), right: right.clone() })
     }
-}
-
-/// The shape of what two tensors of these shapes give together: dimensions are matched from the
-/// last one, and those of size 1 are repeated.
-pub(crate) fn broadcast_shape(left: &Shape, right: &Shape) -> Result<Shape, GraphError> {
-    let (Some(left_dims), Some(right_dims)) = (left.dims(), right.dims()) else { return Ok(Shape::unknown_rank()) };
-    let rank = left_dims.len().max(right_dims.len());
-    let padded = |dims: &[Option<u64>]| {
-        let missing = rank - dims.len();
-        std::iter::repeat_n(Some(1), missing).chain(dims.iter().copied()).collect::<Vec<_>>()
-    };
-    let dims: Option<Vec<_>> = padded(left_dims)
-        .into_iter()
-        .zip(padded(right_dims))
-        .map(|pair| match pair {
-            (Some(1), dim) | (dim, Some(1)) => Some(dim),
-            (None, dim) | (dim, None) => Some(dim),
-            (Some(left), Some(right)) => (left == right).then_some(Some(left)),
-        })
-        .collect();
-    dims.map(Shape::new).ok_or_else(|| GraphError::Shapes { left: left.clone(), right: right.clone() })
 }

@@ -3,7 +3,7 @@
 use super::builder::ModuleBuilder;
 use super::operator::{binary, upcast};
 use super::value::{Value, finish};
-use crate::graph::{BinaryOp, Fill};
+use crate::elementwise::{BinaryOp, Fill};
 use tff_ir::Comp;
 use tff_types::Type;
 
@@ -12,7 +12,7 @@ use tff_types::Type;
 #[must_use]
 pub fn constant(fill: &Fill, ty: &Type) -> Option<Comp> {
     let mut module = ModuleBuilder::default();
-    let result = Value::of_type(ty, &mut |ty| module.fill(&fill.scalar(ty.dtype).ok()?, &ty.shape))?;
+    let result = Value::of_type(ty, &mut |ty| module.fill(&fill.scalar(ty.dtype)?, &ty.shape))?;
     finish(module, None, &result)
 }
 

@@ -12,7 +12,7 @@
 //! Everything here is deterministic: the same calls give the same bytes, in every process.
 //!
 //! ```
-//! use tff_compiler::graph::BinaryOp;
+//! use tff_compiler::BinaryOp;
 //! use tff_compiler::hlo;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

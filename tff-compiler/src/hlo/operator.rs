@@ -3,7 +3,7 @@
 
 use super::builder::{ModuleBuilder, Tensor};
 use super::value::Value;
-use crate::graph::{BinaryOp, Fill, broadcast_shape};
+use crate::elementwise::{BinaryOp, Fill, broadcast_shape};
 use tff_types::{DType, Type, TypeKind};
 
 /// Applies an operator as [`GraphBuilder::binary`](crate::graph::GraphBuilder::binary) does; `None`
@@ -72,8 +72,8 @@ fn of_tensors(module: &mut ModuleBuilder, op: BinaryOp, left: &Tensor, right: &T
     if left.ty.dtype != right.ty.dtype {
         return None;
     }
-    let shape = broadcast_shape(&left.ty.shape, &right.ty.shape).ok()?;
-    let dtype = op.operand(left.ty.dtype).ok()?;
+    let shape = broadcast_shape(&left.ty.shape, &right.ty.shape)?;
+    let dtype = op.operand(left.ty.dtype)?;
     let mut operand = |tensor: &Tensor| {
         let converted = module.convert(tensor, dtype);
         module.broadcast(&converted, &shape)
@@ -108,7 +108,7 @@ fn extreme(module: &mut ModuleBuilder, name: &str, left: &Tensor, right: &Tensor
 /// XLA's remainder has the sign of the dividend. Modulo zero, which is an error of a graph of
 /// integers, an integer stays as it is.
 fn floor_mod(module: &mut ModuleBuilder, left: &Tensor, right: &Tensor) -> Option<Tensor> {
-    let zero = module.fill(&Fill::Zero.scalar(left.ty.dtype).ok()?, &left.ty.shape)?;
+    let zero = module.fill(&Fill::Zero.scalar(left.ty.dtype)?, &left.ty.shape)?;
     let remainder = module.binary("remainder", left, right);
     let is_negative = module.compare("LT", &remainder, &zero);
     let should_be = module.compare("LT", right, &zero);

@@ -3,6 +3,7 @@
 use crate::error::PassError;
 use crate::local::{compile_to_graph, local_lambdas};
 use crate::pass::Pass;
+use crate::retype::retype_references;
 use tff_ir::{Comp, Transformed, transform_preorder};
 
 /// Replaces each outermost function that only calls graphs by one graph. What also calls
@@ -24,11 +25,16 @@ impl Pass for CompileLocalSubcomputations {
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
         let local = local_lambdas(comp);
-        transform_preorder(comp, &mut |comp| match wrapped(comp) {
+        let mut has_other_type = false;
+        let transformed = transform_preorder(comp, &mut |comp| match wrapped(comp) {
             _ if !local.contains(&comp.address()) => Ok(None),
-            Some(graph) => Ok(Some(graph.clone())),
+            Some(graph) => {
+                has_other_type |= !comp.ty().is_equivalent_to(graph.ty());
+                Ok(Some(graph.clone()))
+            }
             None => compile_to_graph(comp).map(Some),
-        })
+        })?;
+        if has_other_type { retype_references(&transformed.comp).map(Transformed::yes) } else { Ok(transformed) }
     }
 }
 

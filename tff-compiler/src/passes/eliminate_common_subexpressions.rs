@@ -1,10 +1,10 @@
 //! Computes what is computed twice once, where that gives the same.
 
-use super::uniquify_reference_names::uniquify;
 use crate::error::PassError;
-use crate::extract::Substitution;
 use crate::graph::op_names;
 use crate::pass::Pass;
+use crate::rename::with_unique_names;
+use crate::substitution::Substitution;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::{BuildError, Comp, CompKind, CompiledComputation, Transformed, with_stack};
@@ -27,10 +27,10 @@ impl Pass for EliminateCommonSubexpressions {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        let unique = uniquify(comp)?;
+        let unique = with_unique_names(comp)?;
         let mut elimination = Elimination::default();
         let rewritten = elimination.comp(&unique)?;
-        let changed = !elimination.same.is_empty();
+        let changed = elimination.dropped;
         Ok(if changed { Transformed::yes(rewritten) } else { Transformed::no(comp.clone()) })
     }
 }
@@ -41,6 +41,8 @@ struct Elimination {
     known: HashMap<u64, Vec<(Comp, Arc<str>)>>,
     /// What the dropped locals are the same as.
     same: Substitution,
+    /// Whether any local was dropped.
+    dropped: bool,
     /// Whether graphs always give the same for the same, by address; the graph is kept with it, and
     /// thereby its address.
     pure: HashMap<usize, (Comp, bool)>,
@@ -61,6 +63,7 @@ impl Elimination {
                         if let Some((same, name)) = known.iter().find(|(same, _)| same.is_alpha_equivalent_to(&value)) {
                             let reference = Comp::reference(name.clone(), same.ty().clone())?;
                             self.same.replace(local.name.clone(), reference);
+                            self.dropped = true;
                             continue;
                         }
                         known.push((value.clone(), local.name.clone()));

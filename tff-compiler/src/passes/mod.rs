@@ -5,7 +5,6 @@ mod check_ops;
 mod compile_local_subcomputations;
 mod disable_call_rewriting;
 mod eliminate_common_subexpressions;
-mod inline_block_locals;
 mod reduce_intrinsics;
 mod remove_mapped_or_applied_identity;
 mod remove_unused_block_locals;
@@ -18,7 +17,6 @@ pub use check_ops::CheckOps;
 pub use compile_local_subcomputations::CompileLocalSubcomputations;
 pub use disable_call_rewriting::DisableCallRewriting;
 pub use eliminate_common_subexpressions::EliminateCommonSubexpressions;
-pub use inline_block_locals::InlineBlockLocals;
 pub use reduce_intrinsics::ReduceIntrinsics;
 pub use remove_mapped_or_applied_identity::RemoveMappedOrAppliedIdentity;
 pub use remove_unused_block_locals::RemoveUnusedBlockLocals;
@@ -36,7 +34,6 @@ pub static ALL: &[&dyn Pass] = &[
     &CompileLocalSubcomputations,
     &DisableCallRewriting,
     &EliminateCommonSubexpressions,
-    &InlineBlockLocals,
     &ReduceIntrinsics { insecure: false },
     &RemoveMappedOrAppliedIdentity,
     &RemoveUnusedBlockLocals,

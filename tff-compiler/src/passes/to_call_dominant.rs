@@ -128,10 +128,7 @@ impl Build {
             CompKind::Call(call) => {
                 let function = self.eval(&call.function, scope)?;
                 let argument = call.argument.as_ref().map(|argument| self.eval(argument, scope)).transpose()?;
-                self.call(&function, argument).map_err(|error| match error.node {
-                    None => PassError::at(comp, error.problem),
-                    Some(_) => error,
-                })
+                self.call(&function, argument).map_err(|error| error.or_at(comp))
             }
             CompKind::Intrinsic(_)
             | CompKind::Data(_)

@@ -1,9 +1,9 @@
 //! Operators on values of any type: local, federated, or structs of such.
 
 use super::{Leaf, lambda, parameter};
-use crate::create::{create_map_or_apply, create_selection, create_value, create_zip, expected, placed};
+use crate::create::{create_map_or_apply, create_selection, create_value, create_zip, placed};
+use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use crate::graph::{BinaryOp, Fill};
 use tff_ir::Comp;
 use tff_types::{Type, TypeKind};
 
@@ -65,6 +65,6 @@ fn apply(leaf: Leaf, op: BinaryOp, left: Comp, right: Comp) -> Result<Comp, Prob
             let pair = Comp::tuple([left, right])?;
             Ok(Comp::call(leaf.binary_operator(op, pair.ty())?, Some(pair))?)
         }
-        _ => Err(expected("numbers, federated or not", left.ty())),
+        _ => Err(Problem::expected("numbers, federated or not", left.ty())),
     }
 }

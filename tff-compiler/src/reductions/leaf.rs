@@ -1,7 +1,8 @@
 //! The functions that the bodies of intrinsics call, as what one leaf or the other runs.
 
+use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use crate::graph::{BinaryOp, Fill, generic};
+use crate::graph::generic;
 use crate::hlo;
 use tff_ir::Comp;
 use tff_types::Type;

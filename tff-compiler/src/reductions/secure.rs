@@ -6,12 +6,13 @@
 use super::federated::fold;
 use super::{Leaf, lambda, parameter};
 use crate::create::{
-    Aggregation, create_aggregate, create_map_or_apply, create_selection, create_value, create_zip, expected, placed,
+    Aggregation, create_aggregate, create_map_or_apply, create_selection, create_value, create_zip, placed,
 };
+use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use crate::graph::{BinaryOp, Fill, GraphBuilder, GraphError, Wire, generic};
+use crate::graph::{GraphBuilder, GraphError, Wire, generic};
 use std::sync::Arc;
-use tff_ir::{Array, Comp, Scalar};
+use tff_ir::{Array, Comp, Intrinsic, Scalar};
 use tff_types::{DType, Placement, Type, TypeKind};
 
 /// How many bits the values of clients may have.
@@ -47,7 +48,7 @@ pub(super) fn modular_sum(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
 
 /// `federated_secure_select`: `federated_select`, which shows the server what clients ask for.
 pub(super) fn select(_: Leaf, ty: &Type) -> Result<Comp, Problem> {
-    Ok(Comp::intrinsic("federated_select", ty.clone())?)
+    Ok(Comp::intrinsic(Intrinsic::FederatedSelect, ty.clone())?)
 }
 
 /// The accumulator is the sum so far and the maximum.
@@ -123,6 +124,6 @@ fn greatest(graph: &mut GraphBuilder, bits: &Wire) -> Result<Wire, Problem> {
             let elements = elements.map(|(element, bits)| Ok((element.name.clone(), greatest(graph, &bits)?)));
             Ok(Wire::structure(elements.collect::<Result<Vec<_>, Problem>>()?)?)
         }
-        _ => Err(expected("numbers of bits", bits.ty())),
+        _ => Err(Problem::expected("numbers of bits", bits.ty())),
     }
 }

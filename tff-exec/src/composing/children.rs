@@ -1,12 +1,15 @@
 //! The children of one run, what they were sent, and the intrinsics that they do.
 
-use super::held::{Held, Part, sent_by};
-use super::{Child, message};
-use crate::eval::{Context, Function, Intrinsic, arguments, compile, is_placed, leaves};
-use crate::{Clients, ExecError, Value};
+use super::Child;
+use super::held::{Held, Part, read_placed};
+use crate::eval::{Context, Elsewhere, arguments, is_placed, leaves};
+use crate::values::ClientValues;
+use crate::values::wire::Writer;
+use crate::{Clients, ExecError, Function, Value};
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_proto::v0 as pb;
 use tff_types::{Placement, Type};
 
@@ -46,58 +49,20 @@ impl Children {
         Self { children, n_clients, sent: Mutex::default() }
     }
 
-    /// Does an intrinsic, unless it is one of the server or needs no client: what is the same for
-    /// all clients is computed once, here, and sent when a child needs it.
-    pub(crate) fn call(
-        &self,
-        ctx: &Context<'_>,
-        intrinsic: Intrinsic,
-        ty: &Type,
-        argument: &Value,
-    ) -> Result<Option<Value>, ExecError> {
-        let done_here = match intrinsic {
-            Intrinsic::FederatedAggregate => return self.aggregate(ctx, ty, argument).map(Some),
-            Intrinsic::FederatedEvalAtClients | Intrinsic::FederatedSelect => false,
-            Intrinsic::FederatedMap | Intrinsic::FederatedApply => {
-                let [_, value] = arguments(argument)?;
-                !matches!(value, Value::Clients(_))
-            }
-            Intrinsic::FederatedMapAllEqual => {
-                let [_, value] = arguments(argument)?;
-                !matches!(value, Value::Clients(Clients::Each(_) | Clients::Held(_)))
-            }
-            Intrinsic::FederatedZipAtClients => {
-                let mut done_here = true;
-                leaves(argument, &mut |leaf| {
-                    done_here &= !matches!(leaf, Value::Clients(Clients::Each(_) | Clients::Held(_)));
-                    Ok(())
-                })?;
-                done_here
-            }
-            Intrinsic::FederatedBroadcast
-            | Intrinsic::FederatedEvalAtServer
-            | Intrinsic::FederatedValueAtClients
-            | Intrinsic::FederatedValueAtServer
-            | Intrinsic::FederatedZipAtServer
-            | Intrinsic::SequenceMap
-            | Intrinsic::SequenceReduce => true,
-        };
-        if done_here {
-            return Ok(None);
-        }
-        self.call_there(intrinsic, ty, argument).map(|held| Some(Value::Clients(Clients::Held(held))))
-    }
-
     /// Each child folds the values of its own clients, from zero. What they give is merged here from
     /// left to right, in the order of the children, and reported on.
     fn aggregate(&self, ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Value, ExecError> {
         let [value, zero, accumulate, merge, report] = arguments(argument)?;
         let (ty, partial) = partial_aggregate(ty)?;
         let fold = [value, zero, accumulate, merge, &identity(&partial)?].map(Value::clone);
-        let folded = self.call_there(Intrinsic::FederatedAggregate, &ty, &Value::structure(fold))?;
+        let folded = self.call_there(&Intrinsic::FederatedAggregate, &ty, &Value::structure(fold))?;
+        let placed = Type::at_server(partial)?;
         let mut merged = None;
         folded.compute(|child, part| {
-            let part = message::read_server(&part, &partial).map_err(|error| sent_by(child, error))?;
+            let part = match read_placed(child, &part, &placed)? {
+                Value::Server(member) => Value::clone(&member),
+                _ => return Err(ExecError::Internal("a value at the server that is none")),
+            };
             merged = Some(match merged.take() {
                 None => part,
                 Some(merged) => {
@@ -113,8 +78,8 @@ impl Children {
     }
 
     /// Has every child call the intrinsic.
-    fn call_there(&self, intrinsic: Intrinsic, ty: &Type, argument: &Value) -> Result<Held, ExecError> {
-        let function = self.hold(&Value::Function(Function::intrinsic(intrinsic, ty)))?;
+    fn call_there(&self, intrinsic: &Intrinsic, ty: &Type, argument: &Value) -> Result<Held, ExecError> {
+        let function = self.send(&Value::Function(Function::intrinsic(intrinsic, ty)))?;
         let argument = self.hold(argument)?;
         let calls = function.parts().iter().zip(argument.parts());
         Ok(self.each(calls, |child, (function, argument)| child.create_call(function.id, Some(argument.id))))
@@ -122,7 +87,9 @@ impl Children {
 
     /// The value as the children have it, sent to them if they do not have it yet.
     fn hold(&self, value: &Value) -> Result<Held, ExecError> {
-        if let Value::Clients(Clients::Held(held)) = value {
+        if let Value::Clients(Clients::Each(members)) = value
+            && let Some(held) = held_by_children(members)
+        {
             return Ok(held.clone());
         }
         let Some(key) = Key::of(value) else { return self.send(value) };
@@ -137,14 +104,7 @@ impl Children {
 
     fn send(&self, value: &Value) -> Result<Held, ExecError> {
         match value {
-            Value::Clients(Clients::Held(held)) => Ok(held.clone()),
-            Value::Clients(Clients::Each(members)) => self.send_each(members),
-            Value::Clients(Clients::AllEqual(member)) => {
-                Ok(self.send_to_all(&message::write_placed(Placement::Clients, true, [&**member])?))
-            }
-            Value::Server(member) => {
-                Ok(self.send_to_all(&message::write_placed(Placement::Server, true, [&**member])?))
-            }
+            Value::Clients(Clients::Each(members)) => self.send_each(members.here()?),
             Value::Struct(elements) if elements.iter().any(|it| is_placed(it) || matches!(it, Value::Function(_))) => {
                 let elements = elements.iter().map(|element| self.hold(element)).collect::<Result<Vec<_>, _>>()?;
                 Ok(self.each(0.., |child, child_idx| {
@@ -152,8 +112,9 @@ impl Children {
                     child.create_struct(&ids.collect::<Vec<_>>())
                 }))
             }
-            Value::Tensor(_) | Value::Sequence(_) | Value::Struct(_) | Value::Function(_) | Value::Placement(_) => {
-                Ok(self.send_to_all(&message::write(value)?))
+            _ => {
+                let message = Writer::for_worker().write(value, None)?;
+                Ok(self.each(std::iter::repeat(&message), |child, message| child.create_value(message.clone())))
             }
         }
     }
@@ -168,14 +129,11 @@ impl Children {
         let messages = self.children.iter().map(|child| {
             let (own, others) = rest.split_at(child.n_clients().min(rest.len()));
             rest = others;
-            message::write_placed(Placement::Clients, false, own)
+            let message = Writer::for_worker().members(Placement::Clients, false, own, None)?;
+            Ok(pb::Value { tensor: None, value: Some(pb::value::Value::Federated(message)) })
         });
-        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        let messages = messages.collect::<Result<Vec<_>, ExecError>>()?;
         Ok(self.each(messages, |child, message| child.create_value(message)))
-    }
-
-    fn send_to_all(&self, message: &pb::Value) -> Held {
-        self.each(std::iter::repeat(message), |child, message| child.create_value(message.clone()))
     }
 
     /// A value that each child makes of one of these.
@@ -186,6 +144,67 @@ impl Children {
                 .zip(items)
                 .map(|(child, item)| Part { id: create(&**child, item), child: child.clone() }),
         )
+    }
+}
+
+impl Elsewhere for Children {
+    /// Does an intrinsic, unless it is one of the server or needs no client: what is the same for
+    /// all clients is computed once, here, and sent when a child needs it.
+    fn call(
+        &self,
+        ctx: &Context<'_>,
+        intrinsic: &Intrinsic,
+        ty: &Type,
+        argument: &Value,
+    ) -> Result<Option<Value>, ExecError> {
+        let done_here = match intrinsic {
+            Intrinsic::FederatedAggregate => return self.aggregate(ctx, ty, argument).map(Some),
+            Intrinsic::FederatedEvalAtClients | Intrinsic::FederatedSelect => false,
+            Intrinsic::FederatedMap | Intrinsic::FederatedApply => {
+                let [_, value] = arguments(argument)?;
+                !matches!(value, Value::Clients(_))
+            }
+            Intrinsic::FederatedMapAllEqual => {
+                let [_, value] = arguments(argument)?;
+                !matches!(value, Value::Clients(Clients::Each(_)))
+            }
+            Intrinsic::FederatedZipAtClients => {
+                let mut done_here = true;
+                leaves(argument, &mut |leaf| {
+                    done_here &= !matches!(leaf, Value::Clients(Clients::Each(_)));
+                    Ok(())
+                })?;
+                done_here
+            }
+            Intrinsic::FederatedBroadcast
+            | Intrinsic::FederatedEvalAtServer
+            | Intrinsic::FederatedValueAtClients
+            | Intrinsic::FederatedValueAtServer
+            | Intrinsic::FederatedZipAtServer
+            | Intrinsic::SequenceMap
+            | Intrinsic::SequenceReduce => true,
+            // The evaluator runs none of these.
+            Intrinsic::FederatedMean
+            | Intrinsic::FederatedMin
+            | Intrinsic::FederatedMax
+            | Intrinsic::FederatedSecureSum
+            | Intrinsic::FederatedSecureSumBitwidth
+            | Intrinsic::FederatedSecureSelect
+            | Intrinsic::FederatedSum
+            | Intrinsic::FederatedWeightedMean
+            | Intrinsic::GenericPlus
+            | Intrinsic::GenericMultiply
+            | Intrinsic::GenericDivide
+            | Intrinsic::GenericZero
+            | Intrinsic::SequenceSum
+            | Intrinsic::FederatedSecureModularSum
+            | Intrinsic::Other(_) => true,
+        };
+        if done_here {
+            return Ok(None);
+        }
+        let held = Arc::new(self.call_there(intrinsic, ty, argument)?);
+        Ok(Some(Value::Clients(Clients::Each(ClientValues::held_elsewhere(held)))))
     }
 }
 
@@ -206,11 +225,16 @@ fn partial_aggregate(ty: &Type) -> Result<(Type, Type), ExecError> {
     Ok((Type::function(Some(parameter), result)?, partial))
 }
 
+/// What children hold already of values at clients.
+fn held_by_children(members: &ClientValues) -> Option<&Held> {
+    let held: &dyn Any = members.elsewhere()?;
+    held.downcast_ref()
+}
+
 /// The function that gives what it takes.
 fn identity(ty: &Type) -> Result<Value, ExecError> {
     let wrong = |error: tff_ir::BuildError| ExecError::Decode(error.to_string());
     let result = Comp::reference("x", ty.clone()).map_err(wrong)?;
     let comp = Comp::lambda(Some(("x", ty.clone())), result).map_err(wrong)?;
-    let function = Function::from_code(&compile(&comp)?.code);
-    function.map(Value::Function).ok_or(ExecError::Internal("a closed lambda that is no function"))
+    Ok(Value::Function(Function::from_comp(&comp)?))
 }

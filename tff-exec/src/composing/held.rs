@@ -1,7 +1,9 @@
 //! Values that children hold, and how they are fetched.
 
-use super::{Child, message};
-use crate::{ExecError, Value};
+use super::Child;
+use crate::values::HeldElsewhere;
+use crate::values::wire::Reader;
+use crate::{Clients, ExecError, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, mpsc};
@@ -10,7 +12,7 @@ use tff_types::Type;
 
 /// A value that every child holds its part of, until the last clone of this is dropped.
 #[derive(Clone)]
-pub struct Held(Arc<[Part]>);
+pub(super) struct Held(Arc<[Part]>);
 
 /// A value that one child holds.
 pub(super) struct Part {
@@ -30,8 +32,19 @@ impl fmt::Debug for Held {
     }
 }
 
+/// Reads a value of a federated type that a child sent.
+pub(super) fn read_placed(child: &dyn Child, message: &pb::Value, ty: &Type) -> Result<Value, ExecError> {
+    let read = match (&message.value, ty.as_federated()) {
+        (Some(pb::value::Value::Federated(_)), _) | (_, None) => {
+            Reader { n_clients: Some(child.n_clients()), ..Reader::default() }.read(message, Some(ty))
+        }
+        (_, Some(ty)) => Err(ExecError::mismatch(format!("a value at {}", ty.placement), "one without placement")),
+    };
+    read.map_err(|error| sent_by(child, error))
+}
+
 /// Says who sent what is wrong.
-pub(super) fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
+fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
     error.at(format!("worker {}", child.name()))
 }
 
@@ -42,26 +55,6 @@ impl Held {
 
     pub(super) fn parts(&self) -> &[Part] {
         &self.0
-    }
-
-    /// How many clients the children have.
-    #[must_use]
-    pub fn n_clients(&self) -> usize {
-        self.0.iter().map(|part| part.child.n_clients()).sum()
-    }
-
-    /// The members of a value at clients, each of type `member`, in the clients' order.
-    ///
-    /// # Errors
-    /// Those of the children, and where one sends something else.
-    pub(crate) fn members(&self, member: &Type) -> Result<Arc<[Value]>, ExecError> {
-        let mut members = Vec::with_capacity(self.n_clients());
-        self.compute(|child, value| {
-            let read = message::read_members(&value, member, child.n_clients());
-            members.extend(read.map_err(|error| sent_by(child, error))?);
-            Ok(())
-        })?;
-        Ok(members.into())
     }
 
     /// Fetches all parts at once, and takes them in the order of the children, each as soon as those
@@ -98,5 +91,27 @@ impl Held {
             None => Ok(()),
             Some(_) => Err(ExecError::Internal("a child said nothing of a value")),
         }
+    }
+}
+
+impl HeldElsewhere for Held {
+    fn n_clients(&self) -> usize {
+        self.0.iter().map(|part| part.child.n_clients()).sum()
+    }
+
+    fn fetch(&self, member: &Type) -> Result<Arc<[Value]>, ExecError> {
+        let ty = Type::at_clients(member.clone())?;
+        let mut members = Vec::with_capacity(self.n_clients());
+        self.compute(|child, message| {
+            match read_placed(child, &message, &ty)? {
+                Value::Clients(Clients::AllEqual(member)) => {
+                    members.extend(std::iter::repeat_n(Value::clone(&member), child.n_clients()));
+                }
+                Value::Clients(Clients::Each(own)) => members.extend_from_slice(&own),
+                _ => return Err(ExecError::Internal("a value at clients that is none")),
+            }
+            Ok(())
+        })?;
+        Ok(members.into())
     }
 }

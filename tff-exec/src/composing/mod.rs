@@ -6,10 +6,8 @@
 
 mod children;
 mod held;
-mod message;
 
 pub(crate) use children::Children;
-pub use held::Held;
 
 use crate::{ExecError, Value};
 use std::fmt;
@@ -19,7 +17,7 @@ use tff_proto::v0 as pb;
 /// Who is told a value, or why there is none.
 pub type Receive = Box<dyn FnOnce(Result<pb::Value, ExecError>) + Send>;
 
-/// An executor elsewhere, which makes values step by step for some of the clients: the seed's executor
+/// An executor elsewhere, which makes values step by step for some of the clients: the protocol's executor
 /// interface.
 ///
 /// Values are known by numbers, chosen here. Nothing blocks, and nothing fails but [`Child::compute`]:

@@ -1,8 +1,7 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
-use super::intrinsic::Intrinsic;
-use super::run::{Compiled, Function};
-use crate::{ExecError, Value};
+use super::intrinsic::native;
+use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::{Comp, CompKind};
@@ -157,20 +156,14 @@ impl Compiler {
             CompKind::Lambda(lambda) => self.lambda(lambda, comp),
             CompKind::Block(block) => self.block(block),
             CompKind::Intrinsic(intrinsic) => {
-                Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
-                    Some(known) => Function::intrinsic(known, comp.ty()),
-                    None => {
-                        self.is_native = false;
-                        Function::unknown(intrinsic.uri.clone())
-                    }
-                })))
+                self.is_native &= native(intrinsic).is_some();
+                Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
             CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
             CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),
             CompKind::CompiledComputation(compiled) => {
-                let compiled = Compiled::new(compiled.clone(), comp.ty())?;
-                Ok(Code::Constant(Value::Function(Function::compiled(compiled))))
+                Ok(Code::Constant(Value::Function(Function::compiled(compiled.clone(), comp.ty())?)))
             }
         }
     }
@@ -202,14 +195,20 @@ impl Compiler {
         self.scopes.push(scope);
         let result = self.comp(&lambda.result);
         let scope = self.scopes.pop().unwrap_or_default();
-        Ok(Code::Lambda(Arc::new(LambdaCode {
+        let lambda = Arc::new(LambdaCode {
             captures: scope.captures.into(),
             frame_size: scope.frame_size,
             has_parameter: lambda.parameter.is_some(),
             result: result?,
             comp: comp.clone(),
             capture_names: scope.capture_names.into(),
-        })))
+        });
+        // A closed lambda is the same function each time.
+        Ok(if lambda.captures.is_empty() {
+            Code::Constant(Value::Function(Function::closure(lambda, StructValue::from_iter([]))))
+        } else {
+            Code::Lambda(lambda)
+        })
     }
 
     fn block(&mut self, block: &tff_ir::Block) -> Result<Code, ExecError> {

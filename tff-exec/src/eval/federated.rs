@@ -32,15 +32,9 @@ fn clients(value: &Value) -> Result<&Clients, ExecError> {
 /// For how many clients there is a member.
 fn n_members(ctx: &Context<'_>, clients: &Clients) -> Result<usize, ExecError> {
     match clients {
-        Clients::Each(members) => Ok(members.len()),
+        Clients::Each(members) => Ok(members.here()?.len()),
         Clients::AllEqual(_) => ctx.n_clients(),
-        Clients::Held(_) => Err(held()),
     }
-}
-
-/// What others hold is computed by them: nothing here is called with it.
-const fn held() -> ExecError {
-    ExecError::Internal("values that workers hold were taken for values here")
 }
 
 fn server(value: &Value) -> Result<&Value, ExecError> {
@@ -83,7 +77,7 @@ pub(super) fn map_all_equal(ctx: &Context<'_>, argument: &Value) -> Result<Value
     let [function, value] = arguments(argument)?;
     match clients(value)? {
         Clients::AllEqual(member) => Ok(Value::at_clients_all_equal(ctx.apply(function, Some(Value::clone(member)))?)),
-        Clients::Each(_) | Clients::Held(_) => map(ctx, argument),
+        Clients::Each(_) => map(ctx, argument),
     }
 }
 
@@ -206,8 +200,7 @@ pub(super) fn zip_at_clients(argument: &Value) -> Result<Value, ExecError> {
     leaves(argument, &mut |leaf| {
         let found = match clients(leaf)? {
             Clients::AllEqual(_) => return Ok(()),
-            Clients::Each(members) => members.len(),
-            Clients::Held(_) => return Err(held()),
+            Clients::Each(members) => members.here()?.len(),
         };
         let expected = *n_clients.get_or_insert(found);
         if expected != found {

@@ -2,17 +2,19 @@
 //!
 //! A computation is compiled once to [`code`], in which every reference is a position in a frame
 //! or among the captured values of its closure; [`run`] walks that. Intrinsics are plain functions
-//! over values in [`federated`] and [`sequences`]. [`source`] turns functions back into computations.
+//! over values in [`federated`] and [`sequences`]. [`function`] is what function values are. [`host`] is
+//! what the evaluator needs of whoever runs it.
 
 mod code;
 mod federated;
+mod function;
+mod host;
 mod intrinsic;
 mod run;
 mod sequences;
-mod source;
 
 pub(crate) use code::{Code, Compilation, compile};
 pub(crate) use federated::{arguments, is_placed, leaves};
-pub(crate) use intrinsic::Intrinsic;
-pub use run::Function;
+pub use function::value_from_proto;
+pub(crate) use host::{Elsewhere, Host};
 pub(crate) use run::{Context, Frame, select};

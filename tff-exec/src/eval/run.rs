@@ -1,19 +1,13 @@
 //! Running code: frames, closures, calls.
 
-use super::code::{Code, LambdaCode};
-use super::intrinsic::Intrinsic;
-use super::{federated, sequences};
-use crate::composing::Children;
-use crate::executor::Runtime;
-use crate::leaf::Prepared;
-use crate::value::check_n_clients;
-use crate::{ExecError, StructValue, Value};
+use super::code::Code;
+use super::function::{Closure, Kind};
+use super::host::{Elsewhere, Host};
+use super::intrinsic::{native, unknown};
+use crate::values::check_n_clients;
+use crate::{ClientValues, ExecError, Function, Value};
 use rayon::prelude::*;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use tff_ir::CompiledComputation;
-use tff_types::{FunctionType, Type};
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
 /// a computation without types may call itself for ever.
@@ -23,130 +17,40 @@ const MAX_CALL_DEPTH: usize = 1_000;
 /// thread, and a deep computation may have used up most of it.
 const LEAF_STACK: usize = 1 << 20;
 
-/// A function value: a closure, an intrinsic, or a compiled computation.
-#[derive(Clone)]
-pub struct Function(pub(super) Kind);
-
-#[derive(Clone)]
-pub(super) enum Kind {
-    Closure(Arc<LambdaCode>, StructValue),
-    Intrinsic(Intrinsic, Type),
-    Compiled(Arc<Compiled>),
-    /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
-    Unknown(Arc<str>),
-}
-
-/// A compiled computation, prepared by its leaf when it is first called.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub(super) comp: CompiledComputation,
-    pub(super) ty: FunctionType,
-    prepared: OnceLock<Arc<dyn Prepared>>,
-}
-
-impl Compiled {
-    pub(crate) fn new(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
-        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
-        Ok(Self { comp, ty: ty.clone(), prepared: OnceLock::new() })
-    }
-
-    fn prepared(&self, runtime: &Runtime) -> Result<&Arc<dyn Prepared>, ExecError> {
-        if let Some(prepared) = self.prepared.get() {
-            return Ok(prepared);
-        }
-        let prepared = runtime.prepare_leaf(&self.comp, &self.ty)?;
-        Ok(self.prepared.get_or_init(|| prepared))
-    }
-}
-
-impl Function {
-    /// The function that code denotes, where nothing has to be run to know: that of a closed
-    /// lambda, of an intrinsic, of a compiled computation.
-    pub(crate) fn from_code(code: &Code) -> Option<Self> {
-        match code {
-            Code::Constant(Value::Function(function)) => Some(function.clone()),
-            Code::Lambda(lambda) if lambda.captures.is_empty() => {
-                Some(Self(Kind::Closure(lambda.clone(), StructValue::from_iter([]))))
-            }
-            _ => None,
-        }
-    }
-
-    pub(crate) fn intrinsic(intrinsic: Intrinsic, ty: &Type) -> Self {
-        Self(Kind::Intrinsic(intrinsic, ty.clone()))
-    }
-
-    pub(crate) fn unknown(uri: Arc<str>) -> Self {
-        Self(Kind::Unknown(uri))
-    }
-
-    pub(crate) fn compiled(compiled: Compiled) -> Self {
-        Self(Kind::Compiled(Arc::new(compiled)))
-    }
-
-    /// How deeply what it captured is nested.
-    pub(crate) fn depth(&self) -> u32 {
-        match &self.0 {
-            Kind::Closure(_, captured) => captured.depth(),
-            Kind::Intrinsic(..) | Kind::Compiled(_) | Kind::Unknown(_) => 1,
-        }
-    }
-
-    /// The type of what a call gives.
-    pub(crate) fn result_type(&self) -> Option<&Type> {
-        match &self.0 {
-            Kind::Closure(lambda, _) => lambda.comp.ty().as_function().map(|ty| &ty.result),
-            Kind::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
-            Kind::Compiled(compiled) => Some(&compiled.ty.result),
-            Kind::Unknown(_) => None,
-        }
-    }
-}
-
-impl fmt::Debug for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Closure(lambda, _) => write!(f, "Function(lambda of type {})", lambda.comp.ty()),
-            Kind::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
-            Kind::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
-            Kind::Unknown(uri) => write!(f, "Function({uri})"),
-        }
-    }
-}
-
 /// What a piece of code may know while it runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
-    pub(crate) runtime: &'a Runtime,
+    /// What it runs on.
+    pub(crate) host: &'a dyn Host,
     /// The number of clients, where it is known.
     pub(crate) n_clients: Option<usize>,
-    /// Where the clients are, if not here.
-    children: Option<&'a Children>,
+    /// Who does the clients' part, if that is not done here.
+    elsewhere: Option<&'a dyn Elsewhere>,
     depth: usize,
     /// Set when nobody needs the value any more.
     given_up: Option<&'a AtomicBool>,
 }
 
 /// The values that code refers to by position.
-pub(crate) struct Frame {
+pub(crate) struct Frame<'a> {
     locals: Vec<Option<Value>>,
-    captured: StructValue,
+    captured: &'a [Value],
 }
 
-impl Frame {
+impl Frame<'_> {
     pub(crate) fn new(size: usize) -> Self {
-        Self { locals: vec![None; size], captured: StructValue::from_iter([]) }
+        Self { locals: vec![None; size], captured: &[] }
     }
 }
 
 impl<'a> Context<'a> {
-    pub(crate) const fn new(runtime: &'a Runtime, n_clients: Option<usize>) -> Self {
-        Self { runtime, n_clients, children: None, depth: 0, given_up: None }
+    pub(crate) const fn new(host: &'a dyn Host, n_clients: Option<usize>) -> Self {
+        Self { host, n_clients, elsewhere: None, depth: 0, given_up: None }
     }
 
-    /// The same, with the clients' part of it done by these.
-    pub(crate) const fn on(self, children: Option<&'a Children>) -> Self {
-        Self { children, ..self }
+    /// The same, with the clients' part of it done elsewhere.
+    pub(crate) const fn on(self, elsewhere: Option<&'a dyn Elsewhere>) -> Self {
+        Self { elsewhere, ..self }
     }
 
     /// The same, to evaluate no further once this is set.
@@ -162,11 +66,11 @@ impl<'a> Context<'a> {
         check_n_clients(self.n_clients.ok_or(ExecError::UnknownCardinality)?)
     }
 
-    pub(crate) fn eval(&self, code: &Code, frame: &mut Frame) -> Result<Value, ExecError> {
+    pub(crate) fn eval(&self, code: &Code, frame: &mut Frame<'_>) -> Result<Value, ExecError> {
         stacker::maybe_grow(64 << 10, 1 << 20, || self.eval_here(code, frame))
     }
 
-    fn eval_here(&self, code: &Code, frame: &mut Frame) -> Result<Value, ExecError> {
+    fn eval_here(&self, code: &Code, frame: &mut Frame<'_>) -> Result<Value, ExecError> {
         match code {
             Code::Constant(value) => Ok(value.clone()),
             Code::Local(slot) => frame.locals.get(*slot).cloned().flatten().ok_or_else(no_value),
@@ -184,7 +88,7 @@ impl<'a> Context<'a> {
             Code::Lambda(lambda) => {
                 let captured = lambda.captures.iter().map(|capture| self.eval(capture, frame));
                 let captured = captured.collect::<Result<_, _>>()?;
-                Value::Function(Function(Kind::Closure(lambda.clone(), captured))).bounded()
+                Value::Function(Function::closure(lambda.clone(), captured)).bounded()
             }
             Code::Block(locals, result) => {
                 for local in locals {
@@ -201,9 +105,10 @@ impl<'a> Context<'a> {
 
     /// Calls a function value.
     pub(crate) fn apply(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
-        let Value::Function(Function(kind)) = function else {
+        let Value::Function(function) = function else {
             return Err(ExecError::mismatch("a function", function.describe()));
         };
+        let kind = Kind::of(function)?;
         // Only calls make evaluation long, so that it suffices to look here.
         if self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
             return Err(ExecError::GivenUp);
@@ -213,8 +118,8 @@ impl<'a> Context<'a> {
         }
         let inner = Self { depth: self.depth + 1, ..*self };
         match kind {
-            Kind::Closure(lambda, captured) => {
-                let mut frame = Frame { locals: vec![None; lambda.frame_size], captured: captured.clone() };
+            Kind::Closure(Closure { lambda, captured }) => {
+                let mut frame = Frame { locals: vec![None; lambda.frame_size], captured };
                 if lambda.has_parameter
                     && let Some(slot) = frame.locals.first_mut()
                 {
@@ -223,36 +128,19 @@ impl<'a> Context<'a> {
                 inner.eval(&lambda.result, &mut frame)
             }
             Kind::Intrinsic(intrinsic, ty) => {
+                let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
-                inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
+                let there = match self.elsewhere {
+                    Some(elsewhere) => elsewhere.call(&inner, intrinsic, ty, &argument),
+                    None => Ok(None),
+                };
+                let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
+                value.map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => {
-                stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.runtime)?.consume(argument))
+                stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.host)?.consume(argument))
             }
-            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
-        }
-    }
-
-    fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
-        if let Some(children) = self.children
-            && let Some(value) = children.call(self, intrinsic, ty, &argument)?
-        {
-            return Ok(value);
-        }
-        match intrinsic {
-            Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
-            Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),
-            Intrinsic::FederatedMapAllEqual => federated::map_all_equal(self, &argument),
-            Intrinsic::FederatedBroadcast => federated::broadcast(argument),
-            Intrinsic::FederatedEvalAtClients => federated::eval_at_clients(self, &argument),
-            Intrinsic::FederatedEvalAtServer => federated::eval_at_server(self, &argument),
-            Intrinsic::FederatedSelect => federated::select(self, ty, &argument),
-            Intrinsic::FederatedValueAtClients => federated::value_at_clients(argument),
-            Intrinsic::FederatedValueAtServer => federated::value_at_server(argument),
-            Intrinsic::FederatedZipAtClients => federated::zip_at_clients(&argument),
-            Intrinsic::FederatedZipAtServer => federated::zip_at_server(&argument),
-            Intrinsic::SequenceMap => sequences::map(self, ty, &argument),
-            Intrinsic::SequenceReduce => sequences::reduce(self, &argument),
+            Kind::Own(prepared, _) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || prepared.consume(argument)),
         }
     }
 
@@ -262,15 +150,15 @@ impl<'a> Context<'a> {
         &self,
         n_clients: usize,
         compute: impl Fn(usize) -> Result<Value, ExecError> + Sync,
-    ) -> Result<Arc<[Value]>, ExecError> {
+    ) -> Result<ClientValues, ExecError> {
         let compute = |client_idx| compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")));
-        if n_clients <= 1 || self.runtime.threads() <= 1 {
+        if n_clients <= 1 || self.host.threads() <= 1 {
             return (0..n_clients).map(compute).collect();
         }
         // After a failure only clients before the failed one are still worth computing: they
         // decide which error is the first.
         let failed = AtomicUsize::new(usize::MAX);
-        let results: Vec<Option<Result<Value, ExecError>>> = self.runtime.pool()?.install(|| {
+        let results: Vec<Option<Result<Value, ExecError>>> = self.host.pool()?.install(|| {
             let clients = (0..n_clients).into_par_iter();
             clients
                 .map(|client_idx| {

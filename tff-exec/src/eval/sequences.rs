@@ -16,7 +16,7 @@ fn sequence(value: &Value) -> Result<&Sequence, ExecError> {
 /// `sequence_map`: `<(T -> U),T*>` to `U*`. The function is called once for each element.
 pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Value, ExecError> {
     let [function, value] = arguments(argument)?;
-    let elements = sequence(value)?.elements(&ctx.runtime.tensorflow)?;
+    let elements = sequence(value)?.elements(ctx.host.datasets())?;
     let mapped = elements.iter().enumerate().map(|(index, element)| {
         ctx.apply(function, Some(element.clone())).map_err(|error| error.at(format!("element {index}")))
     });
@@ -35,7 +35,7 @@ pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Valu
 /// `sequence_reduce`: `<T*,U,(<U,T> -> U)>` to `U`, a left fold from zero in the sequence's order.
 pub(super) fn reduce(ctx: &Context<'_>, argument: &Value) -> Result<Value, ExecError> {
     let [value, zero, op] = arguments(argument)?;
-    let elements = sequence(value)?.elements(&ctx.runtime.tensorflow)?;
+    let elements = sequence(value)?.elements(ctx.host.datasets())?;
     elements.iter().enumerate().try_fold(zero.clone(), |accumulator, (index, element)| {
         let pair = Value::structure([accumulator, element.clone()]);
         ctx.apply(op, Some(pair)).map_err(|error| error.at(format!("element {index}")))

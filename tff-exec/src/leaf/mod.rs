@@ -7,8 +7,6 @@ pub mod xla;
 
 use crate::{ExecError, Value};
 use std::fmt;
-use tff_ir::Array;
-use tff_types::{Element, StructType, TensorType, Type};
 
 /// A compiled computation, ready to be called from any thread, also from several at once.
 ///
@@ -28,23 +26,6 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// As for [`Prepared::call`].
     fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
         self.call(argument.as_ref())
-    }
-}
-
-/// The elements of a struct type, each with how a path names it: `.x`, or `[0]` without a name.
-fn steps(structure: &StructType) -> impl Iterator<Item = (String, &Element)> {
-    structure.elements().iter().enumerate().map(|(index, element)| {
-        let step = element.name.as_ref().map_or_else(|| format!("[{index}]"), |name| format!(".{name}"));
-        (step, element)
-    })
-}
-
-/// Checks an array against a type: native libraries do not check the shapes of what they are given.
-fn check_tensor(ty: &TensorType, array: &Array) -> Result<(), ExecError> {
-    if ty.dtype == array.dtype() && ty.shape.admits(array.dims()) {
-        Ok(())
-    } else {
-        Err(ExecError::mismatch(Type::tensor(ty.dtype, ty.shape.clone()), array.ty()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The connection to one worker: calls with deadlines, and what their failures mean.
 
 use super::RemoteOptions;
-use crate::{ExecError, code};
+use crate::ExecError;
+use crate::values::status_code;
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -138,7 +139,7 @@ impl Connection {
             return self.unavailable(format!("{}: {}", rpc.name, with_causes(status)));
         }
         let message = if status.message().is_empty() { rpc.name } else { status.message() };
-        let (worker, code) = (self.name.clone(), code::name(status.code().into()));
+        let (worker, code) = (self.name.clone(), status_code::name(status.code().into()));
         ExecError::Worker { worker, status: code, message: first_line(message) }
     }
 }

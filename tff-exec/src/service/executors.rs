@@ -1,6 +1,6 @@
 //! The executors of the protocol: sessions shared by cardinality and counted.
 
-use crate::live::{Gauged, Live};
+use crate::session::{Gauged, Live};
 use crate::{Executor, Session};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,7 @@
 //! What is known of every call, whatever it does: an id for the logs, its outcome, and how many
 //! are under way.
 
-use crate::code;
+use crate::values::status_code;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -132,7 +132,7 @@ impl Drop for Call {
         // A client that hung up is to gRPC one that cancelled.
         let ended = self.code.unwrap_or(Code::Cancelled);
         metrics::gauge!("tff_calls_under_way", "rpc" => self.rpc).decrement(1.0);
-        metrics::histogram!("tff_call_seconds", "rpc" => self.rpc, "code" => code::name(ended.into()))
+        metrics::histogram!("tff_call_seconds", "rpc" => self.rpc, "code" => status_code::name(ended.into()))
             .record(self.start.elapsed());
         self.calls.under_way.send_modify(|calls| *calls -= 1);
     }

@@ -15,7 +15,7 @@ mod translate;
 
 use super::tensorflow::binding::{Fed, Parameter, Slot};
 use super::tensorflow::graph::decode;
-use super::tensorflow::native::check_dims;
+use crate::values::nodes::check_dims;
 use crate::{ExecError, Tensor, Value};
 use program::Program;
 use tff_types::FunctionType;

@@ -8,7 +8,7 @@ use super::convert::casts;
 use super::program::{Op, Operand, Program, Step, can_broadcast};
 use crate::Tensor;
 use crate::leaf::tensorflow::binding::Leaf;
-use crate::tensor_proto::array_from_tensor_proto;
+use crate::values::wire::array_from_tensor_proto;
 use std::collections::HashMap;
 use tff_ir::{Array, Scalar};
 use tff_proto::tensorflow::attr_value::Value as Attr;

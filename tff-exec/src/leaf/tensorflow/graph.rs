@@ -5,9 +5,10 @@
 //! and an op that serializes is added to a dataset that is fetched.
 
 use super::binding::Leaf;
-use super::dataset::Layout;
 use super::status::prepare_error;
 use crate::ExecError;
+use crate::values::Layout;
+use crate::values::nodes::{attr, attr_list, node};
 use bytes::Bytes;
 use prost::{Message, Name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,7 @@ use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::Limits;
 use tff_proto::tensorflow::attr_value::Value as Attr;
-use tff_proto::tensorflow::tensor_shape_proto::Dim;
-use tff_proto::tensorflow::{AttrValue, DataType, FunctionDef, GraphDef, NodeDef, TensorProto, TensorShapeProto};
+use tff_proto::tensorflow::{DataType, FunctionDef, GraphDef, NodeDef, TensorShapeProto};
 use tff_types::{Shape, TensorType};
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
@@ -172,27 +172,6 @@ fn redirect(graph: &mut GraphDef, readers: &BTreeMap<String, String>) {
     }
 }
 
-/// An attribute.
-const fn attr(value: Attr) -> AttrValue {
-    AttrValue { value: Some(value) }
-}
-
-/// A node of a graph.
-pub(super) fn node<'a>(
-    name: &str,
-    op: &str,
-    inputs: &[&str],
-    attrs: impl IntoIterator<Item = (&'a str, Attr)>,
-) -> NodeDef {
-    NodeDef {
-        name: name.to_owned(),
-        op: op.to_owned(),
-        input: inputs.iter().map(|&input| input.to_owned()).collect(),
-        attr: attrs.into_iter().map(|(name, value)| (name.to_owned(), attr(value))).collect(),
-        ..NodeDef::default()
-    }
-}
-
 /// A node that sets how a dataset, and those made of it, are iterated: as written, without
 /// rewriting their graph first and without a thread that tunes them, which both take longer than
 /// the datasets of most clients and change no element. (Ending that thread alone takes 10 ms.)
@@ -208,11 +187,6 @@ pub(super) fn dataset_options(name: &str, dataset: &str, components: &[TensorTyp
         ("output_shapes", attr_list::shapes(&shapes)),
     ];
     node(name, "OptionsDataset", &[dataset], attrs)
-}
-
-/// A node of a constant tensor.
-pub(super) fn constant(name: &str, tensor: TensorProto) -> NodeDef {
-    node(name, "Const", &[], [("dtype", Attr::Type(tensor.dtype)), ("value", Attr::Tensor(Box::new(tensor)))])
 }
 
 /// The names that a graph uses.
@@ -232,31 +206,5 @@ impl Names {
             name = format!("{stem}_{count}");
         }
         name
-    }
-}
-
-/// The message of a shape.
-pub(super) fn tensor_shape(shape: &Shape) -> TensorShapeProto {
-    let (dims, unknown_rank) = shape.to_wire();
-    let dim = dims.into_iter().map(|size| Dim { size, name: String::new() }).collect();
-    TensorShapeProto { dim, unknown_rank }
-}
-
-/// Attributes that are lists.
-pub(super) mod attr_list {
-    use super::{Attr, Shape, tensor_shape};
-    use tff_proto::tensorflow::attr_value::ListValue;
-
-    /// Of element types, by their numbers.
-    pub(in super::super) fn types(types: &[i32]) -> Attr {
-        Attr::List(Box::new(ListValue { r#type: types.to_vec(), ..ListValue::default() }))
-    }
-
-    /// Of shapes.
-    pub(in super::super) fn shapes<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Attr {
-        Attr::List(Box::new(ListValue {
-            shape: shapes.into_iter().map(tensor_shape).collect(),
-            ..ListValue::default()
-        }))
     }
 }

@@ -15,7 +15,8 @@
 //!              element = IteratorGetNextAsOptional(iterator, ^f)
 //! ```
 
-use super::graph::{Names, attr_list, node, tensor_shape};
+use super::graph::Names;
+use crate::values::nodes::{attr_list, node, tensor_shape};
 use std::collections::BTreeMap;
 use tff_proto::tensorflow::attr_value::{ListValue, Value as Attr};
 use tff_proto::tensorflow::op_def::ArgDef;

@@ -3,7 +3,7 @@
 
 use super::prepare_error;
 use super::signature::ArrayShape;
-use crate::leaf::{check_tensor, steps};
+use crate::values::{check_tensor, steps};
 use crate::{ExecError, Tensor, Value};
 use tff_ir::XlaBinding;
 use tff_types::{TensorType, Type, TypeKind};

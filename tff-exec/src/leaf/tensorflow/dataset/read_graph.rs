@@ -3,7 +3,8 @@
 //! Behind the last element stands a marker, so that there is a batch also where there are no
 //! elements. A dataset without an end is read as an empty one; its cardinality tells.
 
-use super::super::graph::{attr_list, constant, dataset_options, node, tensor_shape};
+use super::super::graph::dataset_options;
+use crate::values::nodes::{attr_list, constant, node, tensor_shape};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::iter;

@@ -1,0 +1,182 @@
+//! Functions: what is behind a function value, how one is made, and functions as computations
+//! again, for those who must be sent them.
+
+use super::code::{Code, LambdaCode, compile};
+use super::host::Host;
+use super::intrinsic::{native, unknown};
+use crate::leaf::Prepared;
+use crate::values::wire::Reader;
+use crate::values::{FunctionValue, StructValue};
+use crate::{ExecError, Function, Value};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use tff_ir::{BuildError, Comp, CompiledComputation, Intrinsic};
+use tff_proto::v0 as pb;
+use tff_types::{FunctionType, Type};
+
+/// What is behind a function value.
+pub(super) enum Kind {
+    Closure(Closure),
+    /// One that a compiler would have to reduce is a value like others, until it is called.
+    Intrinsic(Intrinsic, Type),
+    Compiled(Compiled),
+    /// What a program brings along.
+    Own(Arc<dyn Prepared>, FunctionType),
+}
+
+/// A lambda with the values that it refers to.
+pub(super) struct Closure {
+    pub(super) lambda: Arc<LambdaCode>,
+    pub(super) captured: StructValue,
+}
+
+/// A compiled computation, prepared by its leaf when it is first called.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    comp: CompiledComputation,
+    ty: FunctionType,
+    prepared: OnceLock<Arc<dyn Prepared>>,
+}
+
+impl Compiled {
+    pub(super) fn prepared(&self, host: &dyn Host) -> Result<&Arc<dyn Prepared>, ExecError> {
+        if let Some(prepared) = self.prepared.get() {
+            return Ok(prepared);
+        }
+        let prepared = host.prepare_leaf(&self.comp, &self.ty)?;
+        Ok(self.prepared.get_or_init(|| prepared))
+    }
+}
+
+impl Function {
+    /// The function of a closed computation that is one as it stands: a lambda, an intrinsic, a
+    /// compiled computation.
+    ///
+    /// # Errors
+    /// [`ExecError::Mismatch`] where it would have to be evaluated first;
+    /// [`ExecError::UnboundReference`], [`ExecError::Unsupported`], [`ExecError::Limit`].
+    pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
+        match compile(comp)?.code {
+            Code::Constant(Value::Function(function)) => Ok(function),
+            _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
+        }
+    }
+
+    /// A function of this type that is code of the program itself.
+    #[must_use]
+    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: FunctionType) -> Self {
+        Self::new(Kind::Own(prepared, ty))
+    }
+
+    pub(super) fn closure(lambda: Arc<LambdaCode>, captured: StructValue) -> Self {
+        Self::new(Kind::Closure(Closure { lambda, captured }))
+    }
+
+    pub(crate) fn intrinsic(intrinsic: &Intrinsic, ty: &Type) -> Self {
+        Self::new(Kind::Intrinsic(intrinsic.clone(), ty.clone()))
+    }
+
+    pub(super) fn compiled(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
+        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
+        Ok(Self::new(Kind::Compiled(Compiled { comp, ty: ty.clone(), prepared: OnceLock::new() })))
+    }
+}
+
+impl Kind {
+    pub(super) fn of(function: &Function) -> Result<&Self, ExecError> {
+        function.downcast().ok_or(ExecError::Internal("a function of an unknown kind"))
+    }
+}
+
+impl FunctionValue for Kind {
+    fn result_type(&self) -> Option<&Type> {
+        match self {
+            Self::Closure(closure) => closure.lambda.comp.ty().as_function().map(|ty| &ty.result),
+            Self::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
+            Self::Compiled(compiled) => Some(&compiled.ty.result),
+            Self::Own(_, ty) => Some(&ty.result),
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        match self {
+            Self::Closure(closure) => closure.captured.depth(),
+            Self::Intrinsic(..) | Self::Compiled(_) | Self::Own(..) => 1,
+        }
+    }
+
+    /// What was captured is written into the function's own body, since peers may forget what is
+    /// around a function that they are given.
+    fn to_comp(&self) -> Result<Comp, ExecError> {
+        match self {
+            Self::Closure(Closure { lambda, captured }) if captured.is_empty() => Ok(lambda.comp.clone()),
+            Self::Closure(Closure { lambda, captured }) => {
+                let Some(source) = lambda.comp.as_lambda() else { return Ok(lambda.comp.clone()) };
+                let names = lambda.capture_names.iter().cloned();
+                let locals = names.zip(captured.iter().map(constant)).map(|(name, value)| Ok((name, value?)));
+                let locals = locals.collect::<Result<Vec<_>, ExecError>>()?;
+                let result = Comp::block(locals, source.result.clone()).map_err(wrong)?;
+                let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
+                Comp::lambda(parameter, result).map_err(wrong)
+            }
+            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
+            Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
+            Self::Compiled(compiled) => {
+                let ty = Type::function(compiled.ty.parameter.clone(), compiled.ty.result.clone())?;
+                Comp::compiled(compiled.comp.clone(), ty).map_err(wrong)
+            }
+            Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closure(closure) => write!(f, "Function(lambda of type {})", closure.lambda.comp.ty()),
+            Self::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
+            Self::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Self::Own(prepared, _) => prepared.fmt(f),
+        }
+    }
+}
+
+/// A computation of this value.
+fn constant(value: &Value) -> Result<Comp, ExecError> {
+    match value {
+        Value::Tensor(tensor) => Ok(Comp::literal(tensor.array().clone())),
+        Value::Struct(elements) => {
+            Comp::tuple(elements.iter().map(constant).collect::<Result<Vec<_>, _>>()?).map_err(wrong)
+        }
+        Value::Function(function) => function.to_comp(),
+        Value::Placement(placement) => Ok(Comp::placement(*placement)),
+        Value::Sequence(_) | Value::Server(_) | Value::Clients(_) => {
+            let what = value.describe();
+            Err(ExecError::Unsupported(format!("to send a function that refers to {what} around it")))
+        }
+    }
+}
+
+fn wrong(error: BuildError) -> ExecError {
+    ExecError::Decode(error.to_string())
+}
+
+/// Reads a value of type `ty`.
+///
+/// Names of struct elements may be absent from the message; where they are there they must be the
+/// type's.
+///
+/// # Errors
+/// [`ExecError::Mismatch`], [`ExecError::Cardinality`], [`ExecError::Array`] or
+/// [`ExecError::Decode`], with the path inside the value.
+pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError> {
+    Reader { function: Some(&function_from_proto), ..Reader::default() }.read(proto, Some(ty))
+}
+
+fn function_from_proto(message: &pb::Computation, ty: &Type) -> Result<Function, ExecError> {
+    let comp = Comp::from_proto(message).map_err(|error| ExecError::Decode(error.to_string()))?;
+    if !ty.is_assignable_from(comp.ty()) {
+        return Err(ExecError::mismatch(ty, comp.ty()));
+    }
+    Function::from_comp(&comp)
+}

@@ -1,0 +1,365 @@
+//! A session: values under numbers, made step by step, for one number of clients.
+
+mod lazy;
+mod live;
+mod work;
+
+use crate::eval::{self, Compilation, Context, Frame, Host};
+use crate::executor::Runtime;
+use crate::values::wire::{Dialect, Reader, Writer};
+use crate::{ExecError, Executor, Value};
+use bytes::Bytes;
+use lazy::{Lazy, Outcome};
+use live::Received;
+pub(crate) use live::{Gauged, Live};
+use prost::Message;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tff_ir::Comp;
+use tff_proto::v0 as pb;
+use work::{Need, Work};
+
+/// Values that a peer makes one by one: created, called, selected from, computed, disposed of.
+///
+/// Nothing here blocks: creating records or starts work, [`Session::compute`] hands the value to
+/// a callback when it is there. Values are known by numbers, counted from 0 and never used again.
+#[derive(Debug)]
+pub struct Session {
+    executor: Executor,
+    n_clients: usize,
+    values: RwLock<Table>,
+    dialect: Mutex<Dialect>,
+    live: Arc<Live>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    entries: HashMap<u64, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    value: Lazy,
+    /// The message of a function, a constant, or an array that is none: by itself it is computed
+    /// to what was sent, and only its use in a call needs more.
+    source: Option<Arc<Source>>,
+    _gauged: Gauged,
+}
+
+impl Entry {
+    fn new(value: Lazy, source: Option<Source>) -> Self {
+        Self { value, source: source.map(Arc::new), _gauged: Gauged::new("tff_values") }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.value.forget_number();
+    }
+}
+
+#[derive(Debug)]
+struct Source {
+    message: pb::Value,
+    _received: Arc<Received>,
+}
+
+/// Someone who waits for a value. When it is dropped before the value is there, the one who knows
+/// the value's number is taken to have lost interest: the work is given up, unless others need it.
+pub struct Waiting {
+    value: Lazy,
+    _need: Option<Need>,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.value.peek().is_none() {
+            self.value.forget_number();
+        }
+    }
+}
+
+impl Session {
+    /// A session for this number of clients.
+    #[must_use]
+    pub fn new(executor: Executor, n_clients: usize) -> Self {
+        Self::within(executor, n_clients, Arc::new(Live::new(usize::MAX)))
+    }
+
+    /// A session that shares its limit of received bytes with others.
+    pub(crate) fn within(executor: Executor, n_clients: usize, live: Arc<Live>) -> Self {
+        Self { executor, n_clients, values: RwLock::default(), dialect: Mutex::default(), live }
+    }
+
+    /// The number of clients.
+    #[must_use]
+    pub const fn n_clients(&self) -> usize {
+        self.n_clients
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read().entries.len()
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Creates a value from a message; evaluates a computation that is not a function already.
+    ///
+    /// # Errors
+    /// [`ExecError::Empty`] for an empty message, [`ExecError::LiveBytes`],
+    /// [`ExecError::UnboundReference`], and whatever is wrong with the value itself.
+    pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
+        let received = self.live.receive(value.encoded_len())?;
+        if let Some(pb::value::Value::Computation(comp)) = &value.value {
+            self.dialect().hear(comp);
+            let comp = self.computation(comp)?;
+            return Ok(self.insert(match comp {
+                Computation::Known(outcome) => {
+                    Entry::new(Lazy::ready(outcome), Some(Source { message: value, _received: received }))
+                }
+                Computation::Started(value) => Entry::new(value, None),
+            }));
+        }
+        let wrap = |bytes: Bytes| received.count(bytes);
+        let dialect = *self.dialect();
+        let mut reader = Reader { n_clients: Some(self.n_clients), dialect, wrap: Some(&wrap), ..Reader::default() };
+        let read = reader.read(&value, None);
+        *self.dialect() = reader.dialect;
+        Ok(self.insert(match read {
+            Ok(read) => Entry::new(Lazy::ready(Ok(read)), None),
+            // Of federated and empty values it is known at once what every use would find.
+            Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
+            Err(error) => Entry::new(Lazy::ready(Err(error)), Some(Source { message: value, _received: received })),
+        }))
+    }
+
+    fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
+        let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
+        let compiled = Comp::from_proto_lenient(message)
+            .map_err(|error| ExecError::Decode(error.to_string()))
+            .and_then(|comp| self.executor.runtime().load(&comp));
+        let Compilation { code, frame_size, .. } = match compiled {
+            Ok(compiled) => compiled,
+            // What stands for itself is wrong only for whoever uses it.
+            Err(error) if is_leaf(kind) => return Ok(Computation::Known(Err(error))),
+            Err(error) => return Err(error),
+        };
+        if let Some(value) = code.constant() {
+            return Ok(Computation::Known(Ok(value.clone())));
+        }
+        let (value, job) = self.job(&[]);
+        job.start(move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
+        Ok(Computation::Started(value))
+    }
+
+    /// Creates the value of a call; the call starts when function and argument are there.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownValue`].
+    pub fn create_call(&self, function: u64, argument: Option<u64>) -> Result<u64, ExecError> {
+        let mut inputs = vec![self.value(function)?];
+        if let Some(argument) = argument {
+            inputs.push(self.value(argument)?);
+        }
+        let (value, job) = self.job(&inputs);
+        Lazy::when_all_done(inputs, move |inputs| {
+            let mut inputs = match inputs {
+                Ok(inputs) => inputs.into_iter(),
+                Err(error) => return job.result.set(Err(error)),
+            };
+            let (function, argument) = (inputs.next(), inputs.next());
+            job.start(move |ctx| match function {
+                Some(function) => ctx.apply(&function, argument),
+                None => Err(ExecError::Empty),
+            });
+        });
+        Ok(self.insert(Entry::new(value, None)))
+    }
+
+    /// Creates a struct of values.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownValue`].
+    pub fn create_struct(&self, elements: &[u64]) -> Result<u64, ExecError> {
+        let inputs = elements.iter().map(|&id| self.value(id)).collect::<Result<Vec<_>, ExecError>>()?;
+        let value = self.derive(inputs, |elements| Value::structure(elements).bounded());
+        Ok(self.insert(Entry::new(value, None)))
+    }
+
+    /// Creates the element of a struct value at this position.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownValue`]; where the struct is there already, what is wrong with the
+    /// selection.
+    pub fn create_selection(&self, source: u64, index: u32) -> Result<u64, ExecError> {
+        let select = move |mut inputs: Vec<Value>| {
+            let source = inputs.pop().ok_or(ExecError::Empty)?;
+            eval::select(source, usize::try_from(index).unwrap_or(usize::MAX))
+        };
+        let value = self.derive(vec![self.value(source)?], select);
+        if let Some(Err(error)) = value.peek() {
+            return Err(error);
+        }
+        Ok(self.insert(Entry::new(value, None)))
+    }
+
+    /// Calls `receive` with the message of a value when it is there, on whatever thread brings it.
+    ///
+    /// The caller keeps what is returned for as long as it wants the value.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownValue`]; what the value itself failed with goes to `receive`.
+    pub fn compute(
+        &self,
+        id: u64,
+        receive: impl FnOnce(Result<pb::Value, ExecError>) + Send + 'static,
+    ) -> Result<Waiting, ExecError> {
+        let (value, source) = {
+            let table = self.read();
+            let entry = table.entries.get(&id).ok_or(ExecError::UnknownValue(id))?;
+            (entry.value.clone(), entry.source.clone())
+        };
+        let waiting = Waiting { _need: value.need(), value };
+        if let Some(source) = source {
+            receive(Ok(source.message.clone()));
+            return Ok(waiting);
+        }
+        let (executor, n_clients, dialect) = (self.executor.clone(), self.n_clients, *self.dialect());
+        waiting.value.when_done(move |outcome| {
+            let writer = Writer::for_peer(dialect, n_clients, executor.tensorflow());
+            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| writer.write(value, None)));
+        });
+        Ok(waiting)
+    }
+
+    /// Forgets values; work that is under way goes on only for others that need it.
+    ///
+    /// # Errors
+    /// [`ExecError::UnknownValue`] for the first that does not exist, when all others are gone.
+    pub fn dispose(&self, ids: &[u64]) -> Result<(), ExecError> {
+        let mut disposed = Vec::with_capacity(ids.len());
+        let mut unknown = None;
+        {
+            let mut table = self.write();
+            for &id in ids {
+                match table.entries.remove(&id) {
+                    Some(entry) => disposed.push(entry),
+                    None => unknown = unknown.or(Some(id)),
+                }
+            }
+        }
+        // Dropped here, outside the lock: freeing large values takes time.
+        drop(disposed);
+        unknown.map_or(Ok(()), |id| Err(ExecError::UnknownValue(id)))
+    }
+
+    /// Forgets every value.
+    pub fn close(&self) {
+        let entries = std::mem::take(&mut self.write().entries);
+        drop(entries);
+    }
+
+    fn derive(&self, inputs: Vec<Lazy>, compute: impl FnOnce(Vec<Value>) -> Outcome + Send + 'static) -> Lazy {
+        let ready: Option<Result<Vec<Value>, ExecError>> = inputs.iter().map(Lazy::peek).collect();
+        if let Some(inputs) = ready {
+            return Lazy::ready(inputs.and_then(compute));
+        }
+        let (value, job) = self.job(&inputs);
+        // A waiter only starts work, so that a chain of values cannot nest waiters in waiters.
+        Lazy::when_all_done(inputs, move |inputs| job.start(move |_| inputs.and_then(compute)));
+        value
+    }
+
+    /// A value that will be made of these inputs, and what will bring it.
+    fn job(&self, inputs: &[Lazy]) -> (Lazy, Job) {
+        let (value, work) = Lazy::pending(inputs);
+        let result = value.clone();
+        (value, Job { executor: self.executor.clone(), n_clients: self.n_clients, work, result })
+    }
+
+    fn insert(&self, entry: Entry) -> u64 {
+        let mut table = self.write();
+        let id = table.next;
+        table.next += 1;
+        table.entries.insert(id, entry);
+        id
+    }
+
+    fn value(&self, id: u64) -> Result<Lazy, ExecError> {
+        self.read().entries.get(&id).map(|entry| entry.value.clone()).ok_or(ExecError::UnknownValue(id))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Table> {
+        self.values.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+        self.values.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn dialect(&self) -> MutexGuard<'_, Dialect> {
+        self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a computation has no parts that would have to be evaluated.
+const fn is_leaf(kind: &pb::computation::Computation) -> bool {
+    use pb::computation::Computation as C;
+    matches!(kind, C::Tensorflow(_) | C::Xla(_) | C::Data(_) | C::Literal(_) | C::Intrinsic(_) | C::Placement(_))
+}
+
+/// What became of a computation that was sent.
+enum Computation {
+    /// It stands for itself.
+    Known(Outcome),
+    /// It is being evaluated.
+    Started(Lazy),
+}
+
+/// What brings a value.
+struct Job {
+    executor: Executor,
+    n_clients: usize,
+    work: Work,
+    result: Lazy,
+}
+
+impl Job {
+    /// Runs `compute` on the pool and brings its outcome to the value.
+    fn start(self, compute: impl FnOnce(&Context<'_>) -> Outcome + Send + 'static) {
+        let runtime: Arc<Runtime> = self.executor.runtime().clone();
+        let (result, span) = (self.result.clone(), tracing::Span::current());
+        let job = {
+            let runtime = runtime.clone();
+            move || {
+                let _in_span = span.enter();
+                if self.work.given_up().load(Ordering::Relaxed) {
+                    return self.result.set(Err(ExecError::GivenUp));
+                }
+                let ctx = Context::new(&*runtime, Some(self.n_clients)).until(self.work.given_up());
+                // A panic would leave the value pending for ever; it is a bug, told as an error.
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
+                self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));
+            }
+        };
+        match runtime.pool() {
+            Ok(pool) => pool.spawn_fifo(job),
+            Err(error) => result.set(Err(error)),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Datasets: sequences as the serialized graphs in which they enter and leave TensorFlow. They are
+//! written here; who reads them runs TensorFlow.
+
+mod layout;
+pub(crate) mod nodes;
+mod write;
+
+pub(crate) use layout::Layout;
+pub(super) use write::write;

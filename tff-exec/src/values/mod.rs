@@ -1,0 +1,31 @@
+//! The lowest floor: values, the messages they are sent as, and what can be wrong with them.
+//!
+//! Nothing here runs anything. A function is opaque, values that workers hold are opaque, and a
+//! serialized dataset is read by whoever is given as its reader.
+
+mod cardinality;
+mod clients;
+mod conform;
+mod dataset;
+mod error;
+mod function;
+mod sequence;
+pub(crate) mod status_code;
+mod tensor;
+mod value;
+pub(crate) mod wire;
+
+pub use cardinality::infer_cardinality;
+pub(crate) use clients::HeldElsewhere;
+pub use clients::{ClientValues, Clients};
+pub(crate) use conform::{check, conform};
+pub(crate) use dataset::{Layout, nodes};
+pub use error::ExecError;
+pub(crate) use error::steps;
+pub use function::Function;
+pub(crate) use function::FunctionValue;
+pub use sequence::{ReadDataset, Sequence};
+pub use tensor::Tensor;
+pub(crate) use tensor::check_tensor;
+pub(crate) use value::check_n_clients;
+pub use value::{StructValue, Value};

@@ -1,0 +1,211 @@
+//! `Executor` and `Program`: computations that run.
+
+use crate::computation::{Computation, options};
+use crate::error::{Class, from_exec, plain};
+use crate::read::Reader;
+use crate::run::{Pace, run};
+use crate::types::Type;
+use crate::write::Writer;
+use bytes::Bytes;
+use prost::Message;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tff_exec::leaf::{self, xla};
+use tff_exec::remote::{RemoteOptions, RemoteWorkers};
+use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
+use tff_ir::Comp;
+use tff_proto::{Limits, v0 as pb};
+
+/// How often this process, or one that it was forked from, was forked.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Says that this process is a new one: it has none of the threads of the one that it was forked from.
+#[pyfunction]
+pub(crate) fn after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Something that is made anew after a fork, since it uses threads.
+struct Forkable<T>(Mutex<(u64, T)>);
+
+impl<T: Clone> Forkable<T> {
+    fn new(made: T) -> Self {
+        Self(Mutex::new((FORKS.load(Ordering::Relaxed), made)))
+    }
+
+    fn get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let forks = FORKS.load(Ordering::Relaxed);
+        if kept.0 != forks {
+            let old = std::mem::replace(&mut *kept, (forks, make()?));
+            // Dropping it would wait for threads that are not there.
+            std::mem::forget(old);
+        }
+        Ok(kept.1.clone())
+    }
+}
+
+/// A runtime: the native libraries and the threads that programs share.
+#[pyclass(frozen, module = "federated_runtime")]
+pub(crate) struct Executor {
+    options: Options,
+    executor: Forkable<tff_exec::Executor>,
+}
+
+impl Executor {
+    fn get(&self) -> tff_exec::Executor {
+        let made =
+            self.executor.get(|| Ok::<_, std::convert::Infallible>(tff_exec::Executor::new(self.options.clone())));
+        match made {
+            Ok(executor) => executor,
+            Err(never) => match never {},
+        }
+    }
+}
+
+#[pymethods]
+impl Executor {
+    #[new]
+    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, workers = None, insecure_aggregation = false, kernels = true))]
+    fn new(
+        py: Python<'_>,
+        threads: Option<usize>,
+        tensorflow: Option<PathBuf>,
+        pjrt: Option<PathBuf>,
+        workers: Option<Vec<String>>,
+        insecure_aggregation: bool,
+        kernels: bool,
+    ) -> PyResult<Self> {
+        let mut made = Options::default();
+        made.threads = threads;
+        made.tensorflow = tensorflow.map(leaf::tensorflow::Library::Path).unwrap_or_default();
+        made.without_kernels = !kernels;
+        if let Some(plugin) = pjrt {
+            made.xla = xla::Library::Plugin(xla::Plugin::new(vec![plugin]));
+        }
+        if let Some(addresses) = workers {
+            let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
+            made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
+        }
+        made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
+        let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
+        Ok(Self { options: made, executor })
+    }
+
+    fn prepare(slf: &Bound<'_, Self>, comp: &Computation) -> PyResult<Program> {
+        let py = slf.py();
+        let executor = slf.get().get();
+        let program = py.detach(|| executor.prepare(&comp.0)).map_err(|error| from_exec(py, &error))?;
+        Ok(Program {
+            executor: slf.clone().unbind(),
+            comp: comp.0.clone(),
+            program: Forkable::new(program),
+            pace: Pace::default(),
+        })
+    }
+}
+
+/// A computation that is ready to run, once or many times, also from several threads at a time.
+#[pyclass(frozen, module = "federated_runtime")]
+pub(crate) struct Program {
+    executor: Py<Executor>,
+    comp: Comp,
+    program: Forkable<tff_exec::Program>,
+    pace: Pace,
+}
+
+impl Program {
+    fn parameter(&self) -> Option<&tff_types::Type> {
+        self.comp.ty().as_function()?.parameter.as_ref()
+    }
+
+    fn result(&self) -> &tff_types::Type {
+        self.comp.ty().as_function().map_or(self.comp.ty(), |function| &function.result)
+    }
+
+    fn call(
+        &self,
+        py: Python<'_>,
+        argument: Option<Value>,
+        weight: u64,
+        n_clients: Option<usize>,
+        timeout: Option<f64>,
+    ) -> PyResult<Value> {
+        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
+        let timeout = timeout.map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("timeout: {error}")))?;
+        let executor = self.executor.get();
+        let program = self.program.get(|| executor.get().prepare(&self.comp)).map_err(|error| from_exec(py, &error))?;
+        run(py, move || program.call(argument, n_clients), &self.pace, weight, timeout)
+    }
+}
+
+#[pymethods]
+impl Program {
+    #[getter]
+    fn r#type(&self) -> Type {
+        Type(self.comp.ty().clone())
+    }
+
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        n_clients: Option<usize>,
+        default_n_clients: Option<usize>,
+        timeout: Option<f64>,
+        structure: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = match args.len() {
+            0 => None,
+            1 => Some(args.get_item(0)?),
+            _ => Some(args.clone().into_any()),
+        };
+        let reader = Reader::default();
+        let argument = match (given, self.parameter()) {
+            (Some(given), Some(ty)) => Some(reader.read(&given, ty).map_err(|error| error.raise(py, "argument"))?),
+            (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
+            (None, _) => None,
+        };
+        let n_clients = match (n_clients, default_n_clients, &argument) {
+            (None, Some(_), Some(argument)) => {
+                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at("argument")))?.or(default_n_clients)
+            }
+            (n_clients, default, _) => n_clients.or(default),
+        };
+        let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
+        let executor = self.executor.get().get();
+        Writer { py, structure: structure.as_ref(), executor: &executor }.write(&value, self.result())
+    }
+
+    /// Calls it with a serialized `Value`, and gives one.
+    #[pyo3(signature = (argument = None, *, n_clients = None, timeout = None))]
+    fn call_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        argument: Option<&[u8]>,
+        n_clients: Option<usize>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let argument = match (argument.map(Bytes::copy_from_slice), self.parameter()) {
+            (Some(bytes), Some(ty)) => {
+                let message: pb::Value =
+                    tff_proto::decode(&bytes, &Limits::default()).map_err(|error| plain(py, Class::Mismatch, error))?;
+                Some(value_from_proto(&message, ty).map_err(|error| from_exec(py, &error))?)
+            }
+            (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
+            (None, _) => None,
+        };
+        let value = self.call(py, argument, u64::MAX, n_clients, timeout)?;
+        let message = value_to_proto(&value, self.result()).map_err(|error| from_exec(py, &error))?;
+        Ok(PyBytes::new(py, &message.encode_to_vec()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Program {}>", self.comp.ty())
+    }
+}

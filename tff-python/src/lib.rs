@@ -1,0 +1,29 @@
+//! The extension module `federated_runtime._native`: computations, types and programs for Python.
+//!
+//! It turns Python's objects into values and back, and keeps Python responsive while something runs. Nothing is
+//! computed here.
+
+mod buffer;
+mod computation;
+mod error;
+mod executor;
+mod form;
+mod numpy;
+mod read;
+mod run;
+mod types;
+mod write;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::computation::{Computation, Problem, load};
+    #[pymodule_export]
+    use crate::executor::{Executor, Program, after_fork};
+    #[pymodule_export]
+    use crate::form::Form;
+    #[pymodule_export]
+    use crate::types::Type;
+}

@@ -1,0 +1,148 @@
+//! The cells of a table as elements of tensors.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use half::{bf16, f16};
+use std::str::FromStr;
+use tff_ir::{Array, ArrayError};
+use tff_types::DType;
+
+/// The cells of one tensor, of all rows of a client.
+#[derive(Clone, Debug)]
+pub(super) enum Cells {
+    /// Elements of a fixed size, little-endian.
+    Dense(BytesMut),
+    Strings(Vec<Bytes>),
+}
+
+impl Cells {
+    pub(super) fn new(dtype: DType) -> Self {
+        if dtype == DType::String { Self::Strings(Vec::new()) } else { Self::Dense(BytesMut::new()) }
+    }
+
+    /// Appends the element that a cell holds; `None` where it holds none of this type.
+    pub(super) fn push(&mut self, dtype: DType, cell: &[u8]) -> Option<()> {
+        let bytes = match self {
+            Self::Strings(strings) => {
+                strings.push(Bytes::copy_from_slice(cell));
+                return Some(());
+            }
+            Self::Dense(bytes) => bytes,
+        };
+        let text = std::str::from_utf8(cell).ok()?.trim();
+        match dtype {
+            DType::Bool => bytes.put_u8(truth(text)?.into()),
+            DType::Int8 => bytes.put_i8(text.parse().ok()?),
+            DType::Int16 => bytes.put_i16_le(text.parse().ok()?),
+            DType::Int32 => bytes.put_i32_le(text.parse().ok()?),
+            DType::Int64 => bytes.put_i64_le(text.parse().ok()?),
+            DType::UInt8 => bytes.put_u8(text.parse().ok()?),
+            DType::UInt16 => bytes.put_u16_le(text.parse().ok()?),
+            DType::UInt32 => bytes.put_u32_le(text.parse().ok()?),
+            DType::UInt64 => bytes.put_u64_le(text.parse().ok()?),
+            DType::Float16 => bytes.put_u16_le(float(text, f16::is_infinite)?.to_bits()),
+            DType::BFloat16 => bytes.put_u16_le(float(text, bf16::is_infinite)?.to_bits()),
+            DType::Float32 => bytes.put_f32_le(float(text, f32::is_infinite)?),
+            DType::Float64 => bytes.put_f64_le(float(text, f64::is_infinite)?),
+            DType::Complex64 | DType::Complex128 | DType::String => return None,
+        }
+        Some(())
+    }
+
+    /// The cells, to be shared by the batches that are cut from them.
+    pub(super) fn freeze(self) -> FrozenCells {
+        match self {
+            Self::Dense(bytes) => FrozenCells::Dense(bytes.freeze()),
+            Self::Strings(strings) => FrozenCells::Strings(strings),
+        }
+    }
+}
+
+/// The cells of one tensor, complete.
+#[derive(Clone, Debug)]
+pub(super) enum FrozenCells {
+    Dense(Bytes),
+    Strings(Vec<Bytes>),
+}
+
+impl FrozenCells {
+    /// The array of these elements, which shares the memory of the cells.
+    pub(super) fn array(
+        &self,
+        dtype: DType,
+        dims: Vec<u64>,
+        elements: std::ops::Range<usize>,
+    ) -> Result<Array, ArrayError> {
+        match self {
+            Self::Dense(bytes) => {
+                let size = dtype.size().unwrap_or(0);
+                // A range that is not there is told from the number of bytes.
+                let (start, end) = (elements.start.saturating_mul(size), elements.end.saturating_mul(size));
+                let part = if start <= end && end <= bytes.len() { bytes.slice(start..end) } else { Bytes::new() };
+                Array::dense(dtype, dims, part)
+            }
+            Self::Strings(strings) => Array::strings(dims, strings.get(elements).unwrap_or_default()),
+        }
+    }
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "1" | "true" | "True" | "TRUE" => Some(true),
+        "0" | "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// A float; `None` where a finite number is too large for its type.
+fn float<T: FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Option<T> {
+    let value: T = text.parse().ok()?;
+    let is_named = text.bytes().any(|byte| matches!(byte, b'i' | b'I'));
+    (is_named || !is_infinite(value)).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(dtype: DType, cell: &str) -> String {
+        let mut cells = Cells::new(dtype);
+        match cells.push(dtype, cell.as_bytes()) {
+            Some(()) => {
+                let array = cells.freeze().array(dtype, vec![], 0..1).unwrap();
+                crate::json::scalar(&array.get(0).unwrap())
+            }
+            None => "refused".to_owned(),
+        }
+    }
+
+    #[test]
+    fn cells_are_read_by_type() {
+        let cases = [
+            (DType::Int8, "-128", "-128"),
+            (DType::Int8, "128", "refused"),
+            (DType::UInt64, "18446744073709551615", "18446744073709551615"),
+            (DType::Int32, " 7 ", "7"),
+            (DType::Int32, "7.0", "refused"),
+            (DType::Int32, "", "refused"),
+            (DType::Float32, "1e-3", "0.001"),
+            (DType::Float32, "16777217", "16777216.0"),
+            (DType::Float32, "1e39", "refused"),
+            (DType::Float32, "inf", "\"inf\""),
+            (DType::Float32, "-Infinity", "\"-inf\""),
+            (DType::Float32, "nan", "\"nan\""),
+            (DType::Float16, "65504", "65504.0"),
+            (DType::Float16, "70000", "refused"),
+            (DType::BFloat16, "1.5", "1.5"),
+            (DType::Float64, "0.1", "0.1"),
+            (DType::Bool, "True", "true"),
+            (DType::Bool, "0", "false"),
+            (DType::Bool, "2", "refused"),
+            (DType::String, " a,b ", "\" a,b \""),
+            (DType::Complex64, "1", "refused"),
+        ];
+        for (dtype, cell, expected) in cases {
+            assert_eq!(check(dtype, cell), expected, "{dtype} {cell:?}");
+        }
+    }
+}

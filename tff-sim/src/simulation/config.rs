@@ -1,0 +1,143 @@
+//! The configuration of a simulation: a TOML file whose paths are relative to itself.
+
+use crate::data::DataConfig;
+use crate::files::{FileError, name_of, parse_toml, read_text};
+use serde::Deserialize;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// A simulation. Its keys are documented in `tff simulate --help`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The file, as it is called in messages.
+    #[serde(skip)]
+    pub name: String,
+    /// The number of rounds.
+    pub rounds: u64,
+    /// How many clients take part in a round; all where it is not given.
+    pub clients_per_round: Option<NonZeroUsize>,
+    /// What decides which clients take part.
+    #[serde(default)]
+    pub seed: u64,
+    /// Paths into the metrics of a round: scalars to show, or structs of them. All where empty.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+    /// Where the history goes: a JSON object a line, one a round.
+    pub history: Option<PathBuf>,
+    /// Where the picture of the metrics goes, an SVG.
+    pub plot: Option<PathBuf>,
+    /// The iterative process.
+    pub process: ProcessConfig,
+    /// The evaluation after the last round.
+    pub evaluate: Option<EvaluateConfig>,
+    /// The data of the clients.
+    pub data: DataConfig,
+}
+
+/// The computations of the iterative process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessConfig {
+    /// `( -> S@SERVER)`.
+    pub initialize: PathBuf,
+    /// `(<S@SERVER,{D*}@CLIENTS> -> <state=S@SERVER,metrics=M@SERVER>)`.
+    pub next: PathBuf,
+}
+
+/// The computations of the evaluation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateConfig {
+    /// `( -> E@SERVER)`.
+    pub initialize: PathBuf,
+    /// `(<E@SERVER,{D*}@CLIENTS> -> <state=E@SERVER,metrics=N@SERVER>)`.
+    pub next: PathBuf,
+    /// `(S -> W)`.
+    pub get_model_weights: PathBuf,
+    /// `(<E,W> -> E)`.
+    pub set_model_weights: PathBuf,
+    /// Paths into the metrics of the evaluation, as `metrics` above.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+}
+
+impl Config {
+    /// Reads the file; the paths in it become relative to the current folder.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is no such configuration; with the line.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let name = name_of(path);
+        let config: Self = parse_toml(&read_text(path)?).map_err(|problem| problem.of(&name))?;
+        let mut config = Self { name, ..config };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for path in config.paths_mut() {
+            // An absolute path stays what it is.
+            *path = folder.join(&*path);
+        }
+        Ok(config)
+    }
+
+    fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let evaluate = self
+            .evaluate
+            .as_mut()
+            .map(|it| [&mut it.initialize, &mut it.next, &mut it.get_model_weights, &mut it.set_model_weights]);
+        [&mut self.process.initialize, &mut self.process.next, &mut self.data.csv]
+            .into_iter()
+            .chain(evaluate.into_iter().flatten())
+            .chain(&mut self.history)
+            .chain(&mut self.plot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"
+rounds = 3
+[process]
+initialize = "i.pb"
+next = "n.pb"
+[data]
+csv = "d.csv"
+clients = { modulo = 2 }
+columns = ["p0..p63", "label"]
+"#;
+
+    #[track_caller]
+    fn check(from: &str, to: &str) -> String {
+        assert!(MINIMAL.contains(from));
+        match parse_toml::<Config>(&MINIMAL.replacen(from, to, 1)) {
+            Ok(config) => format!("{config:?}"),
+            Err(problem) => problem.of("c.toml").to_string(),
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, MINIMAL.replace("\"d.csv\"", "\"/data/d.csv\"")).unwrap();
+        let config = Config::read(&path).unwrap();
+        assert_eq!(config.process.next, folder.path().join("n.pb"));
+        assert_eq!(config.data.csv, Path::new("/data/d.csv"));
+        assert_eq!((config.clients_per_round, config.seed, config.data.epochs.get()), (None, 0, 1));
+    }
+
+    #[test]
+    fn problems_name_the_line() {
+        insta::assert_snapshot!(check("rounds = 3", "rounds = -3"), @"c.toml:2: invalid value: integer `-3`, expected u64");
+        insta::assert_snapshot!(check("rounds = 3", ""), @"c.toml:1: missing field `rounds`");
+        insta::assert_snapshot!(check("rounds = 3", "rounds = 3\nclients_per_round = 0"), @"c.toml:3: invalid value: integer `0`, expected a nonzero usize");
+        insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
+        insta::assert_snapshot!(check("modulo = 2", "modulo = 0"), @"c.toml:8: invalid value: integer `0`, expected a nonzero usize");
+        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown variant `hash`, expected `column` or `modulo`");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: wanted string or table");
+        insta::assert_snapshot!(check("[\"p0..p63\", \"label\"]", "[1]"), @"c.toml:9: invalid type: integer `1`, expected a column, a list of columns by position or a table of columns by member");
+        insta::assert_snapshot!(check("next = \"n.pb\"\n", ""), @"c.toml:3: missing field `next`");
+        insta::assert_snapshot!(check("[data]", "[data"), @"c.toml:6: unclosed table, expected `]`");
+    }
+}

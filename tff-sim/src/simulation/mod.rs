@@ -1,0 +1,21 @@
+//! Simulations: an iterative process over the data of many clients.
+//!
+//! A [`Process`] is the computations, checked against each other; a [`Source`](crate::data::Source) has the clients'
+//! data; [`Settings`] say how many rounds there are and who takes part. A [`Simulation`] is the three together, and a
+//! [`Run`] of it goes from round to round as its caller asks for the next: so the caller prints, draws, stores or stops
+//! between two rounds.
+
+mod config;
+mod error;
+mod history;
+mod metrics;
+mod process;
+mod run;
+mod sample;
+
+pub use config::{Config, EvaluateConfig, ProcessConfig};
+pub use error::SimulationError;
+pub use history::History;
+pub use metrics::Reading;
+pub use process::{EvaluationComps, NamedComp, Process};
+pub use run::{EvaluationReport, RoundReport, Run, Settings, Simulation};

@@ -1,0 +1,187 @@
+//! The rounds of a simulation.
+
+use super::metrics::{Metrics, Reading};
+use super::process::{Prepared, Process, at_server};
+use super::{Config, SimulationError, sample};
+use crate::data::{ClientId, Source};
+use std::num::NonZeroUsize;
+use std::time::Instant;
+use tff_exec::{Executor, Value};
+
+type Result<T> = std::result::Result<T, SimulationError>;
+
+/// How a simulation goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The number of rounds.
+    pub rounds: u64,
+    /// How many clients take part in a round; all where it is not given.
+    pub clients_per_round: Option<NonZeroUsize>,
+    /// What decides which clients take part.
+    pub seed: u64,
+    /// Paths into the metrics of a round: numbers to report, or structs of them. All numbers where it is empty.
+    pub metrics: Vec<String>,
+    /// Paths into the metrics of the evaluation.
+    pub evaluation_metrics: Vec<String>,
+}
+
+/// A process, the data of its clients and how it goes: all that the rounds need but a runtime.
+#[derive(Debug)]
+pub struct Simulation {
+    process: Process,
+    source: Box<dyn Source>,
+    settings: Settings,
+    /// How many clients take part in a round.
+    n_chosen: usize,
+    metrics: Metrics,
+    evaluation_metrics: Option<Metrics>,
+}
+
+impl Simulation {
+    /// Checks that the parts fit together. The source was opened for elements of the type [`Process::element`].
+    ///
+    /// # Errors
+    /// [`SimulationError::UnknownMetric`], [`SimulationError::TooFewClients`].
+    pub fn new(process: Process, source: Box<dyn Source>, settings: Settings) -> Result<Self> {
+        let metrics = Metrics::select(&process.round.metrics_ty, &settings.metrics)?;
+        let evaluation = process.evaluation_round();
+        let evaluation_metrics =
+            evaluation.map(|round| Metrics::select(&round.metrics_ty, &settings.evaluation_metrics)).transpose();
+        let evaluation_metrics = evaluation_metrics.map_err(|error| error.at("evaluate"))?;
+        let n_clients = source.clients().len();
+        let n_chosen = settings.clients_per_round.map_or(n_clients, Into::into);
+        if n_chosen > n_clients {
+            return Err(SimulationError::TooFewClients { n_clients, found: n_chosen });
+        }
+        Ok(Self { process, source, settings, n_chosen, metrics, evaluation_metrics })
+    }
+
+    /// Reads the computations and opens the data. What can be wrong with the configuration, the computations and the
+    /// data is found here.
+    ///
+    /// # Errors
+    /// [`SimulationError`], with the file and the key.
+    pub fn from_config(config: &Config) -> Result<Self> {
+        let process = config.process.read(config.evaluate.as_ref())?;
+        let source = config.data.open(process.element());
+        let source = source.map_err(|error| SimulationError::from(error).at(&config.name))?;
+        tracing::info!("{} clients from {}", source.clients().len(), config.data.csv.display());
+        let settings = Settings {
+            rounds: config.rounds,
+            clients_per_round: config.clients_per_round,
+            seed: config.seed,
+            metrics: config.metrics.clone(),
+            evaluation_metrics: config.evaluate.as_ref().map(|it| it.metrics.clone()).unwrap_or_default(),
+        };
+        Self::new(process, source, settings).map_err(|error| error.at(&config.name))
+    }
+
+    /// Prepares the computations and makes the state before the first round.
+    ///
+    /// # Errors
+    /// Where a computation cannot be prepared, or the first one fails.
+    pub fn start(&self, executor: &Executor) -> Result<Run<'_>> {
+        let prepared = self.process.prepare(executor)?;
+        let state = prepared.initialize.call(None, self.n_chosen)?;
+        Ok(Run { simulation: self, prepared, state, rounds_done: 0 })
+    }
+
+    /// The data of these clients, as a value at clients.
+    fn data(&self, clients: &[usize]) -> Result<Value> {
+        let data: std::result::Result<Vec<_>, _> = clients.iter().map(|&client| self.source.data(client)).collect();
+        Ok(Value::at_clients(data?))
+    }
+}
+
+/// What was measured in a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundReport {
+    /// The number of the round, from 1.
+    pub round: u64,
+    /// The clients that took part.
+    pub clients: Vec<ClientId>,
+    /// The metrics of the round.
+    pub metrics: Vec<Reading>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// What was measured in an evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvaluationReport {
+    /// The metrics.
+    pub metrics: Vec<Reading>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// A simulation under way: an iterator over its rounds, each of which is computed when it is asked for. Where a round
+/// fails the state is that before it, and the round is what comes next.
+#[derive(Debug)]
+pub struct Run<'a> {
+    simulation: &'a Simulation,
+    prepared: Prepared,
+    /// The state at the server.
+    state: Value,
+    rounds_done: u64,
+}
+
+impl Run<'_> {
+    /// The state after the rounds that are done, `S@SERVER`.
+    #[must_use]
+    pub const fn state(&self) -> &Value {
+        &self.state
+    }
+
+    /// How many rounds are done.
+    #[must_use]
+    pub const fn rounds_done(&self) -> u64 {
+        self.rounds_done
+    }
+
+    /// Evaluates the state on all clients; `None` where the process has no evaluation.
+    ///
+    /// # Errors
+    /// Where a computation fails, or the data cannot be read.
+    pub fn evaluate(&self) -> Result<Option<EvaluationReport>> {
+        let simulation = self.simulation;
+        let (Some(evaluation), Some(metrics)) = (&self.prepared.evaluation, &simulation.evaluation_metrics) else {
+            return Ok(None);
+        };
+        let n_clients = simulation.source.clients().len();
+        let start = Instant::now();
+        let weights = evaluation.get_model_weights.call(Some(at_server(self.state.clone())), n_clients)?;
+        let initial = at_server(evaluation.initialize.call(None, n_clients)?);
+        let state = evaluation.set_model_weights.call(Some(Value::structure([initial, weights])), n_clients)?;
+        let data = simulation.data(&(0..n_clients).collect::<Vec<_>>())?;
+        let result = evaluation.next.call_round(&evaluation.round, Value::at_server(state), data, n_clients)?;
+        let metrics = metrics.read(&result.metrics)?;
+        Ok(Some(EvaluationReport { metrics, seconds: start.elapsed().as_secs_f64() }))
+    }
+
+    fn round(&mut self, round: u64) -> Result<RoundReport> {
+        let simulation = self.simulation;
+        let ids = simulation.source.clients();
+        let chosen = sample::clients(simulation.settings.seed, round, ids.len(), simulation.n_chosen);
+        let start = Instant::now();
+        let data = simulation.data(&chosen)?;
+        let signature = &simulation.process.round;
+        let result = self.prepared.next.call_round(signature, self.state.clone(), data, chosen.len())?;
+        let seconds = start.elapsed().as_secs_f64();
+        let metrics = simulation.metrics.read(&result.metrics)?;
+        self.state = result.state;
+        self.rounds_done = round;
+        let clients = chosen.into_iter().filter_map(|client_idx| ids.get(client_idx).cloned()).collect();
+        Ok(RoundReport { round, clients, metrics, seconds })
+    }
+}
+
+impl Iterator for Run<'_> {
+    type Item = Result<RoundReport>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let round = self.rounds_done + 1;
+        (round <= self.simulation.settings.rounds)
+            .then(|| self.round(round).map_err(|error| error.at(format!("round {round}"))))
+    }
+}
