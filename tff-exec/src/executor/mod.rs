@@ -162,6 +162,16 @@ impl Executor {
         &self.0.tensorflow
     }
 
+    /// Lets go of prepared computations that nobody has used for a while, and sets the gauges
+    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared, so only who
+    /// runs for long calls this now and then, as [`serve`](crate::service::serve) does.
+    pub fn tidy(&self) {
+        for (leaf, (n_prepared, bytes)) in [("TensorFlow", self.0.tensorflow.tidy()), ("XLA", self.0.xla.tidy())] {
+            metrics::gauge!("tff_prepared", "leaf" => leaf).set(n_prepared as f64);
+            metrics::gauge!("tff_prepared_bytes", "leaf" => leaf).set(bytes as f64);
+        }
+    }
+
     /// Prepares a computation to be run, once or many times.
     ///
     /// # Errors
