@@ -77,6 +77,41 @@ fn tensorflow_dir() -> std::ffi::OsString {
 }
 
 #[test]
+fn wrong_usage_that_a_command_finds_shows_its_own_usage() {
+    let folder = Folder::with(&[]);
+    let usage = |args: &[&str]| {
+        let output = folder.command(args).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+        String::from_utf8(output.stderr).unwrap().lines().take(3).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(usage(&["compile", "x.pb", "-o", "y"]), @r"
+    error: -o must end in .pb or .tff, unless --to is a form
+
+    Usage: tff compile [OPTIONS] --output <OUT> <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["run", "-", "--arg", "-"]), @r"
+    error: FILE and --arg cannot both be read from stdin
+
+    Usage: tff run [OPTIONS] <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["print", "x.pb", "--form", "compact", "--bodies", "labels"]), @r"
+    error: --bodies is for --form text
+
+    Usage: tff print [OPTIONS] <FILE>
+    ");
+}
+
+#[test]
+fn a_folder_that_is_no_form_says_so() {
+    let folder = Folder::with(&[]);
+    std::fs::create_dir(folder.0.path().join("dir")).unwrap();
+    let expected = "1: error: dir: expected the folder of a form, found no index.toml in it";
+    for command in ["print", "type", "check", "run"] {
+        assert_eq!(folder.run(&[command, "dir"]).trim_end(), expected, "{command}");
+    }
+}
+
+#[test]
 fn type_and_print() {
     let folder = Folder::with(&["temp_above", "fed_map"]);
     insta::assert_snapshot!(folder.run(&["type", "temp_above.pb"]), @"(<x={float32}@CLIENTS,t=float32@SERVER> -> float32@SERVER)");
@@ -172,7 +207,7 @@ fn bad_inputs_are_one_line_and_exit_with_1() {
     1: error: noarg_const.pb: expected no argument, as the type is ( -> float32), found --arg
     1: error: missing.pb: No such file or directory (os error 2)
     1: error: text.pb: not a valid tensorflow_federated.v0.Value (14 bytes): failed to decode Protobuf message: invalid wire type value: 6
-    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct
+    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct of 2 elements
     1: error: bad.json: EOF while parsing a value at line 1 column 8
     1: error: --arg: expected <w=float32[3,2],b=float32[2]>, found an object without member `b`
     1: error: --arg: .w[2][1]: expected float32, found null

@@ -229,6 +229,38 @@ fn every_client_is_in_one_sub_round() {
     }
 }
 
+/// Names that have to be quoted, and names of results, are the same in every form.
+#[test]
+fn names_are_the_same_in_every_form() {
+    let folder = Folder::new();
+    let insecure = "--allow-insecure-secure-sum";
+    let rounds = [
+        "(p:<s=<`a/b`=int32>@SERVER,c={int32}@CLIENTS> -> <p.s,%federated_sum(p.c)>)",
+        "(p:<s=int32@SERVER,c={int32}@CLIENTS> -> <state=p.s,metrics=%federated_secure_sum_bitwidth(<p.c,lit int32 8>)>)",
+    ];
+    for (number, (round, argument)) in
+        rounds.iter().zip([r#"{"s":{"a/b":1},"c":[1,2]}"#, r#"{"s":1,"c":[1,2]}"#]).enumerate()
+    {
+        folder.write("round.tff", round.as_bytes());
+        let expected = folder.json(&["run", "round.tff", "--json", insecure, "--arg", argument]);
+        for target in ["map-reduce", "distribute-aggregate", "mergeable"] {
+            let form = format!("{target}-{number}");
+            folder.ok(&["compile", "round.tff", "--to", target, "-o", &form, insecure]);
+            folder.ok(&["check", &form]);
+            let found = folder.json(&["run", &form, "--json", insecure, "--arg", argument]);
+            assert_eq!(found, expected, "{form}");
+        }
+    }
+}
+
+#[test]
+fn a_form_that_aggregates_nothing_needs_no_clients() {
+    let folder = Folder::new();
+    folder.write("hello.tff", b"( -> lit str \"Hello, World!\")");
+    folder.ok(&["compile", "hello.tff", "--to", "mergeable", "-o", "hello"]);
+    assert_eq!(folder.json(&["run", "hello", "--json"]), json!("Hello, World!"));
+}
+
 /// `comp#xla`, a module of another system, in what is read from `NAME.bodies`.
 fn write_with_module(folder: &Folder, name: &str, text: &str) {
     let hlo_module = Opaque { type_url: "type.googleapis.com/xla.HloModuleProto".into(), value: vec![1, 2, 3].into() };

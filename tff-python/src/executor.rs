@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tff_exec::leaf::xla::Library;
+use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
 use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
 use tff_ir::Comp;
@@ -82,10 +82,10 @@ impl Executor {
     ) -> PyResult<Self> {
         let mut made = Options::default();
         made.threads = threads;
-        made.library_dir = tensorflow;
+        made.tensorflow = tensorflow.map(leaf::tensorflow::Library::Path).unwrap_or_default();
         made.without_kernels = !kernels;
         if let Some(plugin) = pjrt {
-            made.xla = Library::Plugin(vec![plugin]);
+            made.xla = xla::Library::Plugin(xla::Plugin::new(vec![plugin]));
         }
         if let Some(addresses) = workers {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
