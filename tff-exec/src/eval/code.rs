@@ -1,7 +1,7 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
 use super::intrinsic::native;
-use crate::{ExecError, Function, Value};
+use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::{Binder, Comp, CompKind, Walk};
@@ -208,14 +208,20 @@ impl Compiler {
         self.scopes.push(Scope::default());
         let result = self.last(comp);
         let scope = self.scopes.pop().unwrap_or_default();
-        Ok(Code::Lambda(Arc::new(LambdaCode {
+        let lambda = Arc::new(LambdaCode {
             captures: scope.captures.into(),
             frame_size: scope.frame_size,
             has_parameter: lambda.parameter.is_some(),
             result: result?.ok_or(ExecError::Internal("a lambda without a result"))?,
             comp: comp.clone(),
             capture_names: scope.capture_names.into(),
-        })))
+        });
+        // A closed lambda is the same function each time.
+        Ok(if lambda.captures.is_empty() {
+            Code::Constant(Value::Function(Function::closure(lambda, StructValue::from_iter([]))))
+        } else {
+            Code::Lambda(lambda)
+        })
     }
 
     fn block(&mut self, comp: &Comp, block: &tff_ir::Block) -> Result<Code, ExecError> {
