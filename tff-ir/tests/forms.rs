@@ -1,12 +1,8 @@
 //! The forms of the reference, on computations that its goldens do not cover.
-#![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
+use tff_ir::UniqueNames;
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, UniqueNames};
-
-fn comp(text: &str) -> Comp {
-    parse(text, &Environment::default()).unwrap_or_else(|error| panic!("{text}: {error}")).comp
-}
+use tff_testing::comp;
 
 #[test]
 fn compact() {
