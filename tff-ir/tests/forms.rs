@@ -131,8 +131,8 @@ fn places_in_the_text() {
     while let Some((steps, comp)) = pending.pop() {
         let span = parsed.span_of(&tff_ir::CompPath::new(&steps)).expect("a place");
         places.push(format!("{}: {}", tff_ir::CompPath::new(&steps), &text[span.start..span.end]));
-        for (step, child) in comp.parts().rev() {
-            pending.push((steps.iter().cloned().chain([step]).collect(), child.clone()));
+        for (index, child) in comp.children().enumerate().collect::<Vec<_>>().into_iter().rev() {
+            pending.push((steps.iter().cloned().chain(comp.step_to(index)).collect(), child.clone()));
         }
     }
     insta::assert_snapshot!(places.join("\n"), @r"
