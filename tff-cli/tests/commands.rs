@@ -1,8 +1,6 @@
 //! `tff type`, `print` and `run` as a user meets them: output, errors, exit codes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,11 +13,9 @@ impl Folder {
     /// With `NAME.pb` and, where arguments were recorded, `NAME.arg.pb` for each of the names.
     fn with(names: &[&str]) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
-        let text = std::fs::read_to_string(repository().join("testdata/golden/comps.jsonl")).unwrap();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        for record in tff_testing::records("testdata/golden/comps.jsonl") {
             let name = record["name"].as_str().unwrap();
-            let decode = |key: &str| record[key].as_str().map(|text| STANDARD.decode(text).unwrap());
+            let decode = |key: &str| record[key].as_str().map(tff_testing::decode_base64);
             if names.contains(&name) {
                 folder.write(&format!("{name}.pb"), &decode("native_proto").unwrap());
                 if let Some(argument) = decode("args") {

@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tff_compiler::graph::generic;
-use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
+use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
+use tff_testing::{comp_with, module};
 use tff_types::Type;
 
 /// A folder in which commands run.
@@ -263,13 +263,7 @@ fn a_form_that_aggregates_nothing_needs_no_clients() {
 
 /// `comp#xla`, a module of another system, in what is read from `NAME.bodies`.
 fn write_with_module(folder: &Folder, name: &str, text: &str) {
-    let hlo_module = Opaque { type_url: "type.googleapis.com/xla.HloModuleProto".into(), value: vec![1, 2, 3].into() };
-    let xla = Xla { hlo_module, parameter: Some(XlaBinding::Tensor(0)), result: XlaBinding::Tensor(0) };
-    let module = CompiledComputation::Xla(Arc::new(xla));
-    let module = Comp::compiled(module, "(int32 -> int32)".parse().unwrap()).unwrap();
-    let mut environment = Environment::default();
-    environment.bodies.insert_comp("xla", module.to_proto().unwrap().encode_to_vec().into());
-    let comp = parse(text, &environment).unwrap().comp;
+    let comp = comp_with(text, &[("xla", module())]);
     folder.write(name, &comp.to_proto().unwrap().encode_to_vec());
 }
 
