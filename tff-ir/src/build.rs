@@ -1,8 +1,7 @@
 //! Checked constructors: what one node requires of its parts, and the type it has.
 
 use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::{FirstLine, OneLine, Shown};
-use crate::path::Name;
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::{
     Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, Intrinsic, StructElement,
 };

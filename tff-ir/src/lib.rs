@@ -12,6 +12,7 @@ mod comp;
 mod compiled;
 mod diag;
 mod display;
+mod element;
 mod hash;
 mod intrinsic;
 mod literal;
@@ -33,17 +34,25 @@ pub use comp::{
 };
 pub use compiled::CompiledProblem;
 pub use display::{Formatted, Structural};
+pub use element::Element;
 pub use intrinsic::{Communication, InstanceError, Intrinsic, IntrinsicDef, Privacy};
 pub use names::UniqueNames;
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,
 };
 pub use path::{CompPath, CompStep};
-pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
+pub use proto::{CompBytesError, CompDecodeError, CompEncodeError, DecodeProblem};
 pub use scope::Scope;
 pub use transform::{Transformed, transform_postorder, transform_preorder};
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
 pub use visit::{NodeMap, Walk, with_stack};
+
+/// What [`with_element_type!`] names.
+#[doc(hidden)]
+pub mod element_types {
+    pub use half::{bf16, f16};
+    pub use tff_types::DType;
+}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,6 @@
 //! Where in a computation something is.
 
+use crate::diag::Name;
 use crate::{Comp, CompKind};
 use std::fmt;
 use std::sync::Arc;
@@ -104,26 +105,6 @@ impl fmt::Display for CompPath {
                 CompStep::Local(index, name) => write!(f, ".block.local[{index}]({})", Name(name))?,
                 CompStep::BlockResult => f.write_str(".block.result")?,
                 CompStep::Elided(count) => write!(f, "...({count} steps)...")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A name in a message for people: on one line and of bounded length.
-pub(crate) struct Name<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 60;
-        for (position, char) in self.0.chars().enumerate() {
-            if position == SHOWN {
-                return f.write_str("...");
-            }
-            if char.is_control() {
-                write!(f, "{}", char.escape_default())?;
-            } else {
-                write!(f, "{char}")?;
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! What can be wrong with a computation as text.
 
-use crate::diag::{FirstLine, OneLine, Shown};
-use crate::path::Name;
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::{ArrayError, BuildError, Code, CompDecodeError};
 use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
 use tff_types::{DType, TemplateError, Type};
