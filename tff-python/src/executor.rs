@@ -1,13 +1,12 @@
 //! `Executor` and `Program`: computations that run.
 
 use crate::computation::{Computation, options};
-use crate::error::{Class, from_exec, plain};
+use crate::error::from_exec;
 use crate::read::Reader;
 use crate::run::{Pace, run};
 use crate::types::Type;
+use crate::value::{decode, encode};
 use crate::write::Writer;
-use bytes::Bytes;
-use prost::Message;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::path::PathBuf;
@@ -16,9 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tff_exec::leaf::xla::Library;
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
+use tff_exec::{Options, Value, infer_cardinality};
 use tff_ir::Comp;
-use tff_proto::{Limits, v0 as pb};
 
 /// How often this process, or one that it was forked from, was forked.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +55,7 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    fn get(&self) -> tff_exec::Executor {
+    pub(crate) fn get(&self) -> tff_exec::Executor {
         let made =
             self.executor.get(|| Ok::<_, std::convert::Infallible>(tff_exec::Executor::new(self.options.clone())));
         match made {
@@ -150,7 +148,7 @@ impl Program {
         Type(self.comp.ty().clone())
     }
 
-    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None))]
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None, raw = false))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -159,6 +157,7 @@ impl Program {
         default_n_clients: Option<usize>,
         timeout: Option<f64>,
         structure: Option<Bound<'py, PyAny>>,
+        raw: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = match args.len() {
             0 => None,
@@ -178,8 +177,12 @@ impl Program {
             (n_clients, default, _) => n_clients.or(default),
         };
         let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
+        if raw {
+            let kept = crate::value::Value { value, ty: self.result().clone() };
+            return Ok(Bound::new(py, kept)?.into_any());
+        }
         let executor = self.executor.get().get();
-        Writer { py, structure: structure.as_ref(), executor: &executor }.write(&value, self.result())
+        Writer { py, structure: structure.as_ref(), executor: Some(&executor) }.write(&value, self.result())
     }
 
     /// Calls it with a serialized `Value`, and gives one.
@@ -191,18 +194,13 @@ impl Program {
         n_clients: Option<usize>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let argument = match (argument.map(Bytes::copy_from_slice), self.parameter()) {
-            (Some(bytes), Some(ty)) => {
-                let message: pb::Value =
-                    tff_proto::decode(&bytes, &Limits::default()).map_err(|error| plain(py, Class::Mismatch, error))?;
-                Some(value_from_proto(&message, ty).map_err(|error| from_exec(py, &error))?)
-            }
+        let argument = match (argument, self.parameter()) {
+            (Some(data), Some(ty)) => Some(decode(py, data, ty)?),
             (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
             (None, _) => None,
         };
         let value = self.call(py, argument, u64::MAX, n_clients, timeout)?;
-        let message = value_to_proto(&value, self.result()).map_err(|error| from_exec(py, &error))?;
-        Ok(PyBytes::new(py, &message.encode_to_vec()))
+        encode(py, &value, self.result())
     }
 
     fn __repr__(&self) -> String {

@@ -4,6 +4,7 @@
 //! computed here.
 
 mod buffer;
+mod command;
 mod computation;
 mod error;
 mod executor;
@@ -12,12 +13,15 @@ mod numpy;
 mod read;
 mod run;
 mod types;
+mod value;
 mod write;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::command::{tff, worker};
     #[pymodule_export]
     use crate::computation::{Computation, Problem, load};
     #[pymodule_export]
@@ -26,4 +30,6 @@ mod _native {
     use crate::form::Form;
     #[pymodule_export]
     use crate::types::Type;
+    #[pymodule_export]
+    use crate::value::{Value, sample_clients};
 }

@@ -4,5 +4,5 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    tff_cli::worker()
+    tff_cli::worker(std::env::args())
 }
