@@ -12,7 +12,7 @@
 # What is there already is left alone; what was interrupted is taken up again.
 #
 # A library of your own takes the place of a wheel, on any platform:
-#   TENSORFLOW_DIR    a folder that holds the shared libraries of a libtensorflow 2.x
+#   TENSORFLOW_DIR    a libtensorflow 2.x: its file, or the folder that holds it
 #   TFF_PJRT_PLUGIN   a PJRT plugin (a shared library that exports GetPjrtApi)
 #   LIBCLANG_PATH     a folder that holds libclang.so
 # Where one is set, the script leaves that library out.

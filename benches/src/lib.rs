@@ -4,8 +4,8 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tff_exec::leaf::xla::Library;
-use tff_exec::{Executor, Options};
+use tff_exec::leaf::xla::{Library, Plugin};
+use tff_exec::{Executor, Options, leaf};
 use tff_ir::{Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding};
 use tff_proto::tensorflow as tf;
 use tff_types::{DType, Shape, Type};
@@ -28,7 +28,7 @@ pub fn repository_file(name: &str) -> PathBuf {
 #[must_use]
 pub fn executor() -> Executor {
     let mut options = Options::default();
-    options.library_dir = Some(repository_file(".native/tensorflow"));
+    options.tensorflow = leaf::tensorflow::Library::Path(repository_file(".native/tensorflow"));
     options.xla = plugin();
     Executor::new(options)
 }
@@ -36,7 +36,7 @@ pub fn executor() -> Executor {
 /// The provisioned PJRT plugin.
 #[must_use]
 pub fn plugin() -> Library {
-    Library::Plugin(vec![repository_file(".native/pjrt/pjrt_c_api_cpu_plugin.so")])
+    Library::Plugin(Plugin::new(vec![repository_file(".native/pjrt/pjrt_c_api_cpu_plugin.so")]))
 }
 
 /// `float32[n]`.

@@ -30,7 +30,7 @@ pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: 
     let mut options = Options::default();
     options.threads = threads;
     options.workers = workers;
-    options.library_dir = native::tensorflow_dir();
+    options.tensorflow = native::tensorflow();
     options.xla = native::xla();
     options.compile = Some(tff_sim::compiler(move || args.options()));
     Executor::new(options)

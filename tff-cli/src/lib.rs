@@ -21,6 +21,7 @@ mod server;
 mod worker;
 mod workers;
 
+pub use native::quiet;
 pub use worker::worker;
 
 use args::Args;

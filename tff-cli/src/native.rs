@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use tff_exec::leaf::xla::Library;
+use tff_exec::leaf::{tensorflow, xla};
 
 /// Where `scripts/native.sh` puts TensorFlow, below the root of the repository.
 const TENSORFLOW: &str = ".native/tensorflow";
@@ -10,24 +10,42 @@ const TENSORFLOW: &str = ".native/tensorflow";
 /// Where it puts the PJRT plugin.
 const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
 
-/// The folder with TensorFlow's shared libraries: what the environment variable `TENSORFLOW_DIR`
-/// says, else `.native/tensorflow` in a folder above the executable or the current folder.
-pub(crate) fn tensorflow_dir() -> Option<PathBuf> {
-    if let Some(dir) = env::var_os("TENSORFLOW_DIR").filter(|dir| !dir.is_empty()) {
-        return Some(dir.into());
+/// Keeps the native libraries from logging to stderr what they return as errors too, unless the
+/// environment says how much they log: there they look for it, and nowhere else.
+///
+/// # Safety
+/// The process must have no other thread.
+#[expect(unsafe_code, reason = "the libraries are told in no other way")]
+pub unsafe fn quiet() {
+    const LEVEL: &str = "TF_CPP_MIN_LOG_LEVEL";
+    if env::var_os(LEVEL).is_none() {
+        // SAFETY: the caller's; so nothing reads the environment at this moment.
+        unsafe { env::set_var(LEVEL, "3") };
     }
-    provisioned(TENSORFLOW).into_iter().find(|folder| folder.is_dir())
+}
+
+/// The path that an environment variable names.
+fn own(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// What runs TensorFlow's graphs: the library that the environment variable `TENSORFLOW_DIR` names, by its file or its
+/// folder, else the one in `.native/tensorflow` in a folder above the executable or the current folder, else the system's.
+pub(crate) fn tensorflow() -> tensorflow::Library {
+    let path = own("TENSORFLOW_DIR").or_else(|| provisioned(TENSORFLOW).into_iter().find(|folder| folder.is_dir()));
+    path.map_or(tensorflow::Library::System, tensorflow::Library::Path)
 }
 
 /// What computations in XLA run on: the PJRT plugin that the environment variable `TFF_PJRT_PLUGIN` names; without it,
 /// the XLA that the program is linked with if it is (feature `xla`), else the plugin `.native/pjrt` in a folder above
 /// the executable or the current folder.
-pub(crate) fn xla() -> Library {
+pub(crate) fn xla() -> xla::Library {
+    let own = own("TFF_PJRT_PLUGIN");
     #[cfg(feature = "xla")]
-    if env::var_os("TFF_PJRT_PLUGIN").is_none_or(|plugin| plugin.is_empty()) {
-        return Library::Linked;
+    if own.is_none() {
+        return xla::Library::Linked;
     }
-    Library::Plugin(provisioned(PLUGIN))
+    xla::Library::Plugin(xla::Plugin::new(own.map_or_else(|| provisioned(PLUGIN), |plugin| vec![plugin])))
 }
 
 /// The places of what the script provisions: below each folder above the executable, then above the current folder.

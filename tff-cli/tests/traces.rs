@@ -25,8 +25,10 @@ fn repository_file(name: &str) -> PathBuf {
 
 /// What reads the datasets of replies. Endless ones are given up early.
 fn tensorflow() -> TensorFlow {
-    let library_dir = Some(repository_file(".native/tensorflow"));
-    TensorFlow::new(leaf::tensorflow::Options { library_dir, max_sequence_elements: 1_000, ..Default::default() })
+    let provisioned = || repository_file(".native/tensorflow");
+    let library = std::env::var_os("TENSORFLOW_DIR").map_or_else(provisioned, Into::into);
+    let library = leaf::tensorflow::Library::Path(library);
+    TensorFlow::new(leaf::tensorflow::Options { library, max_sequence_elements: 1_000, ..Default::default() })
 }
 
 /// An answer: a reply's parts that matter to who asked.

@@ -32,7 +32,7 @@ fn floats(numbers: [f32; 2]) -> Value {
 
 fn aggregate() {
     let mut options = Options::default();
-    options.library_dir = Some(std::env::temp_dir().join("no-library-here"));
+    options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(std::env::temp_dir().join("no-library-here"));
     let executor = Executor::new(options);
     let run = |text: &str, argument: Value| {
         let comp = parse(text, &Environment::default()).unwrap().comp;

@@ -1,13 +1,18 @@
 //! Calls of intrinsics, with the types that follow from their arguments.
 
 use crate::error::Problem;
-use tff_ir::{BuildError, Comp, StructElement};
+use tff_ir::{BuildError, Comp, Intrinsic, StructElement};
 use tff_types::{FederatedType, Placement, PlacementSpec, Type, TypeError, TypeKind};
 
-/// A call of the intrinsic with this uri, which takes and returns these types.
-pub(crate) fn create_call(uri: &str, argument: Comp, parameter: Type, result: Type) -> Result<Comp, Problem> {
+/// A call of the intrinsic, which takes and returns these types.
+pub(crate) fn create_call(
+    intrinsic: Intrinsic,
+    argument: Comp,
+    parameter: Type,
+    result: Type,
+) -> Result<Comp, Problem> {
     let ty = Type::function(Some(parameter), result)?;
-    Ok(Comp::call(Comp::intrinsic(uri, ty)?, Some(argument))?)
+    Ok(Comp::call(Comp::intrinsic(intrinsic, ty)?, Some(argument))?)
 }
 
 /// `federated_map`, `federated_map_all_equal` or `federated_apply`, as the placement and the bit of
@@ -15,10 +20,10 @@ pub(crate) fn create_call(uri: &str, argument: Comp, parameter: Type, result: Ty
 pub(crate) fn create_map_or_apply(function: Comp, value: Comp) -> Result<Comp, Problem> {
     let (federated, placement) = placed(value.ty())?;
     let all_equal = federated.all_equal;
-    let uri = match (placement, all_equal) {
-        (Placement::Server, _) => "federated_apply",
-        (Placement::Clients, true) => "federated_map_all_equal",
-        (Placement::Clients, false) => "federated_map",
+    let intrinsic = match (placement, all_equal) {
+        (Placement::Server, _) => Intrinsic::FederatedApply,
+        (Placement::Clients, true) => Intrinsic::FederatedMapAllEqual,
+        (Placement::Clients, false) => Intrinsic::FederatedMap,
     };
     let Some(ty) = function.ty().as_function() else {
         return Err(BuildError::NotAFunction { found: function.ty().clone() }.into());
@@ -26,7 +31,7 @@ pub(crate) fn create_map_or_apply(function: Comp, value: Comp) -> Result<Comp, P
     let mapped = ty.parameter.clone().ok_or_else(|| BuildError::UnexpectedArgument { argument: value.ty().clone() })?;
     let result = Type::federated(ty.result.clone(), placement, all_equal)?;
     let parameter = Type::tuple([function.ty().clone(), Type::federated(mapped, placement, all_equal)?])?;
-    create_call(uri, Comp::tuple([function, value])?, parameter, result)
+    create_call(intrinsic, Comp::tuple([function, value])?, parameter, result)
 }
 
 /// `federated_zip_at_clients` or `federated_zip_at_server`, of a struct of values that are all at
@@ -35,21 +40,29 @@ pub(crate) fn create_zip(value: Comp) -> Result<Comp, Problem> {
     let placement = placement_of(value.ty())?;
     let result = Type::federated(value.ty().strip_placement(), placement, placement.default_all_equal())?;
     let parameter = with_default_bits(value.ty())?;
-    create_call(&format!("federated_zip_at_{}", placement.uri()), value, parameter, result)
+    let intrinsic = match placement {
+        Placement::Clients => Intrinsic::FederatedZipAtClients,
+        Placement::Server => Intrinsic::FederatedZipAtServer,
+    };
+    create_call(intrinsic, value, parameter, result)
 }
 
 /// `federated_value_at_clients` or `federated_value_at_server`.
 pub(crate) fn create_value(value: Comp, placement: Placement) -> Result<Comp, Problem> {
     let ty = value.ty().clone();
     let result = Type::federated(ty.clone(), placement, true)?;
-    create_call(&format!("federated_value_at_{}", placement.uri()), value, ty, result)
+    let intrinsic = match placement {
+        Placement::Clients => Intrinsic::FederatedValueAtClients,
+        Placement::Server => Intrinsic::FederatedValueAtServer,
+    };
+    create_call(intrinsic, value, ty, result)
 }
 
 /// `federated_broadcast`.
 pub(crate) fn create_broadcast(value: Comp) -> Result<Comp, Problem> {
     let (federated, _) = placed(value.ty())?;
     let (ty, result) = (value.ty().clone(), Type::at_clients_all_equal(federated.member.clone())?);
-    create_call("federated_broadcast", value, ty, result)
+    create_call(Intrinsic::FederatedBroadcast, value, ty, result)
 }
 
 /// The functions of a `federated_aggregate`, and its zero.
@@ -76,7 +89,8 @@ pub(crate) fn create_aggregate(value: Comp, aggregation: Aggregation) -> Result<
     let functions = [accumulate.ty().clone(), merge.ty().clone(), report.ty().clone()];
     let values = [Type::at_clients(federated.member.clone())?, accumulator];
     let parameter = Type::tuple(values.into_iter().chain(functions))?;
-    create_call("federated_aggregate", Comp::tuple([value, zero, accumulate, merge, report])?, parameter, result)
+    let argument = Comp::tuple([value, zero, accumulate, merge, report])?;
+    create_call(Intrinsic::FederatedAggregate, argument, parameter, result)
 }
 
 /// `(x -> x)`.

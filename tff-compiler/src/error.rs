@@ -81,8 +81,8 @@ pub enum Problem {
     /// The intrinsic has no meaning for this type.
     #[error("{uri} cannot be computed as {}: {reason}", brief(ty))]
     Intrinsic {
-        /// The intrinsic.
-        uri: &'static str,
+        /// What identifies the intrinsic.
+        uri: String,
         /// The type of the intrinsic.
         ty: Type,
         /// What is wrong with it.

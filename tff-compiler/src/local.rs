@@ -112,7 +112,7 @@ fn eval(comp: &Comp, builder: &mut GraphBuilder, scope: &mut Scope<Wire>) -> Res
         }
         CompKind::Literal(literal) => builder.constant(&literal.array).map_err(|error| PassError::at(comp, error)),
         CompKind::Call(call) => eval_call(comp, call, builder, scope),
-        CompKind::Intrinsic(intrinsic) => Err(not_local(format!("the intrinsic {}", intrinsic.uri))),
+        CompKind::Intrinsic(intrinsic) => Err(not_local(format!("the intrinsic {}", intrinsic.uri()))),
         CompKind::Lambda(_) => Err(not_local("a function that is not called".to_owned())),
         CompKind::CompiledComputation(_) => Err(not_local(format!("the uncalled {} computation", comp.kind_name()))),
         CompKind::Data(_) | CompKind::Placement(_) => Err(not_local(comp.kind_name().to_owned())),
@@ -128,7 +128,7 @@ fn eval_call(comp: &Comp, call: &Call, builder: &mut GraphBuilder, scope: &mut S
         }
         _ => {
             let what = match function.as_intrinsic() {
-                Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri),
+                Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri()),
                 None if function.as_compiled().is_some() => {
                     format!("a call of a computation in {}", function.kind_name())
                 }

@@ -5,7 +5,7 @@
 
 use crate::build::contains_untyped;
 use crate::{
-    Array, BuildError, Comp, CompiledComputation, DataContent, INTRINSICS, Opaque, Scalar, SequenceBinding, TensorFlow,
+    Array, BuildError, Comp, CompiledComputation, DataContent, Intrinsic, Opaque, Scalar, SequenceBinding, TensorFlow,
     TensorFlowBinding, Xla, XlaBinding,
 };
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
@@ -260,19 +260,20 @@ impl Generator<'_, '_> {
     }
 
     fn intrinsic(&mut self) -> Result<Comp> {
-        let intrinsic = self.u.choose(&INTRINSICS)?;
-        if self.u.ratio(1, 10)? {
+        let intrinsic = self.u.choose(Intrinsic::ALL)?;
+        let is_other = self.u.ratio(1, 10)?;
+        let Some(def) = intrinsic.def().filter(|_| !is_other) else {
             return built(Comp::intrinsic("of_a_runtime", self.ty()?));
-        }
+        };
         let mut bindings = Bindings::new();
-        for label in intrinsic.template().labels() {
+        for label in def.template().labels() {
             match label {
                 Label::Type(label) => drop(bindings.bind_type(label, self.local_type(1, false)?)),
                 Label::Placement(label) => drop(bindings.bind_placement(label, Placement::Server)),
             }
         }
-        let ty = intrinsic.template().concretize(&bindings).map_err(|_| Error::IncorrectFormat)?;
-        built(Comp::intrinsic(intrinsic.uri, ty))
+        let ty = def.template().concretize(&bindings).map_err(|_| Error::IncorrectFormat)?;
+        built(Comp::intrinsic(intrinsic.clone(), ty))
     }
 
     fn structure(&mut self, below: u32) -> Result<Comp> {

@@ -1,11 +1,10 @@
 //! Checked constructors: what one node requires of its parts, and the type it has.
 
-use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
+use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
 use crate::diag::{FirstLine, OneLine, Shown};
 use crate::path::Name;
 use crate::{
-    Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, IntrinsicDef,
-    StructElement,
+    Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, Intrinsic, StructElement,
 };
 use std::sync::Arc;
 use tff_types::{Mismatch, Placement, Type, TypeError, TypeKind};
@@ -174,17 +173,18 @@ impl Comp {
         Self::derived(CompKind::Block(Block { locals, result }))
     }
 
-    /// A function known by its uri, as an instance of this type.
+    /// An intrinsic, or the one of this uri, as an instance of this type.
     ///
     /// # Errors
-    /// [`BuildError::EmptyName`], and [`BuildError::NotAnInstance`] where the uri is that of one of
-    /// the [`INTRINSICS`](crate::INTRINSICS), which has no such instance.
-    pub fn intrinsic(uri: impl Into<Arc<str>>, ty: Type) -> Result<Self, BuildError> {
-        let uri = uri.into();
-        if let Some(intrinsic) = IntrinsicDef::find(&uri) {
-            intrinsic.check_instance(&ty).map_err(|error| BuildError::NotAnInstance(Box::new(error)))?;
-        }
-        let comp = Self::stated(CompKind::Intrinsic(Intrinsic { uri }), &ty)?;
+    /// [`BuildError::EmptyName`], and [`BuildError::NotAnInstance`] where the signature of the intrinsic has no such
+    /// instance.
+    pub fn intrinsic(intrinsic: impl Into<Intrinsic>, ty: Type) -> Result<Self, BuildError> {
+        let intrinsic = match intrinsic.into() {
+            Intrinsic::Other(uri) => uri.into(),
+            known => known,
+        };
+        intrinsic.check_instance(&ty).map_err(|error| BuildError::NotAnInstance(Box::new(error)))?;
+        let comp = Self::stated(CompKind::Intrinsic(intrinsic), &ty)?;
         if !is_untyped(&ty) {
             comp.set_checked();
         }
@@ -267,7 +267,7 @@ pub(crate) fn derive_type(kind: &CompKind, given: Option<&Type>) -> Result<Type,
             block.locals.iter().try_for_each(|local| named("local", &local.name))?;
             Ok(block.result.ty().clone())
         }
-        CompKind::Intrinsic(intrinsic) => named("intrinsic", &intrinsic.uri).map(|()| given()),
+        CompKind::Intrinsic(intrinsic) => named("intrinsic", intrinsic.uri()).map(|()| given()),
         CompKind::Data(_) | CompKind::CompiledComputation(_) => Ok(given()),
         CompKind::Placement(_) => Ok(Type::placement()),
         CompKind::Literal(literal) => literal_type(&literal.array, given()),

@@ -5,7 +5,7 @@
 //! the whole tree shows (scopes, bindings of graphs) is left to the validator.
 
 use crate::build::is_untyped;
-use crate::{Array, CompPath, CompStep, CompiledComputation, DataContent};
+use crate::{Array, CompPath, CompStep, CompiledComputation, DataContent, Intrinsic};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -131,13 +131,6 @@ pub struct Local {
     pub name: Arc<str>,
     /// The value.
     pub value: Comp,
-}
-
-/// A function known to the framework: the seed's `Intrinsic`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Intrinsic {
-    /// What identifies the intrinsic: `federated_map`.
-    pub uri: Arc<str>,
 }
 
 /// A source of data: the seed's `Data`.
@@ -324,7 +317,7 @@ impl Comp {
         if let CompKind::Block(block) = self.kind() { Some(block) } else { None }
     }
 
-    /// The parts, if it is an intrinsic.
+    /// The intrinsic, if it is one.
     #[must_use]
     pub fn as_intrinsic(&self) -> Option<&Intrinsic> {
         if let CompKind::Intrinsic(intrinsic) = self.kind() { Some(intrinsic) } else { None }

@@ -28,12 +28,11 @@ mod visit;
 pub use array::{Array, ArrayError, Scalar};
 pub use build::{BuildError, UNTYPED};
 pub use comp::{
-    Block, Call, Comp, CompKind, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct,
-    StructElement,
+    Block, Call, Comp, CompKind, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct, StructElement,
 };
 pub use compiled::CompiledProblem;
 pub use display::{Formatted, Structural};
-pub use intrinsic::{INTRINSICS, InstanceError, IntrinsicDef, Privacy};
+pub use intrinsic::{Communication, InstanceError, Intrinsic, IntrinsicDef, Privacy};
 pub use names::UniqueNames;
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,

@@ -11,7 +11,7 @@ use crate::proto::decode_reporting;
 use crate::visit::with_stack;
 use crate::{
     Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
-    IntrinsicDef, Lambda, Scope,
+    Intrinsic, Lambda, Scope,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -269,9 +269,10 @@ impl<'c> Validator<'c> {
         match comp.kind() {
             CompKind::Reference(reference) => self.check_reference(&reference.name, comp.ty()),
             CompKind::Block(block) => self.check_locals(comp, block),
-            CompKind::Intrinsic(intrinsic) if IntrinsicDef::find(&intrinsic.uri).is_none() => {
-                let name = Name(&intrinsic.uri);
-                self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{name}`"));
+            CompKind::Intrinsic(Intrinsic::Other(uri)) => {
+                let nearest = Intrinsic::nearest(uri).map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default();
+                let name = Name(uri);
+                self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{name}`{nearest}"));
             }
             _ => {}
         }
@@ -284,7 +285,7 @@ impl<'c> Validator<'c> {
             self.check_type(comp);
         }
         match comp.kind() {
-            CompKind::Intrinsic(intrinsic) => self.check_instance(&intrinsic.uri, comp.ty()),
+            CompKind::Intrinsic(intrinsic) => self.check_instance(intrinsic, comp.ty()),
             CompKind::CompiledComputation(compiled) => self.check_compiled(compiled, comp.ty()),
             _ => {}
         }
@@ -345,11 +346,11 @@ impl<'c> Validator<'c> {
         }
     }
 
-    fn check_instance(&mut self, uri: &str, ty: &Type) {
+    fn check_instance(&mut self, intrinsic: &Intrinsic, ty: &Type) {
         if is_untyped(ty) {
             return;
         }
-        if let Some(Err(error)) = IntrinsicDef::find(uri).map(|intrinsic| intrinsic.check_instance(ty)) {
+        if let Err(error) = intrinsic.check_instance(ty) {
             self.report(Code::IntrinsicType, error);
         }
     }

@@ -1,7 +1,7 @@
 //! The table of intrinsics, and which types are instances of their signatures.
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
-use tff_ir::{BuildError, Comp, INTRINSICS, IntrinsicDef};
+use tff_ir::{BuildError, Comp, Intrinsic};
 use tff_types::Type;
 
 fn ty(text: &str) -> Type {
@@ -10,11 +10,14 @@ fn ty(text: &str) -> Type {
 
 #[test]
 fn every_signature_is_a_type_that_prints_as_written() {
-    for intrinsic in INTRINSICS {
-        assert_eq!(intrinsic.template().to_string(), intrinsic.signature, "{}", intrinsic.uri);
-        assert!(std::ptr::eq(IntrinsicDef::find(intrinsic.uri).expect("in the table"), intrinsic));
+    for intrinsic in Intrinsic::ALL {
+        let def = intrinsic.def().expect("in the table");
+        assert_eq!(def.template().to_string(), def.signature, "{}", def.uri);
+        assert_eq!(intrinsic.uri(), def.uri);
+        assert_eq!(&Intrinsic::from(def.uri), intrinsic);
+        assert!(def.doc.ends_with('.') && !def.doc.starts_with(' '), "{:?}", def.doc);
     }
-    assert_eq!(IntrinsicDef::find("federated_collect"), None);
+    assert!(Intrinsic::from("federated_collect").def().is_none());
 }
 
 #[test]

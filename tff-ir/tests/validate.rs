@@ -85,7 +85,7 @@ fn locals_must_differ_and_should_exist() {
 #[test]
 fn intrinsics_should_be_known() {
     let comp = Comp::intrinsic("federated_shuffle", ty("(int32 -> int32)")).expect("an intrinsic");
-    insta::assert_snapshot!(said(&comp), @"warning[unknown-intrinsic] at .: no known intrinsic is named `federated_shuffle`");
+    insta::assert_snapshot!(said(&comp), @"warning[unknown-intrinsic] at .: no known intrinsic is named `federated_shuffle`; did you mean `federated_sum`?");
     let sum =
         proto("({int32}@CLIENTS -> float32@SERVER)", Kind::Intrinsic(pb::Intrinsic { uri: "federated_sum".into() }));
     insta::assert_snapshot!(said_of_proto(&sum), @"error[intrinsic-type] at .: expected an instance of ({T}@CLIENTS -> T@SERVER) for federated_sum: T is int32 at (parameter)@, which is not assignable to float32 at (result)@");

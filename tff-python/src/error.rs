@@ -84,7 +84,10 @@ pub(crate) fn from_exec(py: Python<'_>, failed: &ExecError) -> PyErr {
             error(py, Class::Mismatch, &message, details)
         }
         ExecError::Compile(_) => error(py, Class::Compile, &message, details),
-        ExecError::Library { .. } => error(py, Class::Library, &message, details),
+        ExecError::Library { library, .. } => {
+            let package = if library.contains("tensorflow") { "tensorflow-cpu" } else { "'federated-runtime[xla]'" };
+            error(py, Class::Library, &format!("{message}, or pip install {package}"), details)
+        }
         _ => error(py, Class::Run, &message, details),
     }
 }

@@ -8,12 +8,13 @@ use crate::types::Type;
 use crate::value::{decode, encode};
 use crate::write::Writer;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tff_exec::leaf::xla::Library;
+use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
 use tff_exec::{Options, Value, infer_cardinality};
 use tff_ir::Comp;
@@ -65,25 +66,52 @@ impl Executor {
     }
 }
 
+/// An option of a plugin, by the type of its value.
+struct PluginOption(xla::OptionValue);
+
+impl<'py> FromPyObject<'_, 'py> for PluginOption {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(if object.is_instance_of::<PyBool>() {
+            xla::OptionValue::Bool(object.extract()?)
+        } else if object.is_instance_of::<PyInt>() {
+            xla::OptionValue::Int64(object.extract()?)
+        } else if object.is_instance_of::<PyFloat>() {
+            xla::OptionValue::Float(object.extract()?)
+        } else if object.is_instance_of::<PyString>() {
+            xla::OptionValue::String(object.extract()?)
+        } else {
+            xla::OptionValue::Int64List(object.extract()?)
+        }))
+    }
+}
+
 #[pymethods]
 impl Executor {
     #[new]
-    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, workers = None, insecure_aggregation = false, kernels = true))]
+    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, pjrt_options = None, workers = None, insecure_aggregation = false, kernels = true))]
     fn new(
         py: Python<'_>,
         threads: Option<usize>,
         tensorflow: Option<PathBuf>,
         pjrt: Option<PathBuf>,
+        pjrt_options: Option<BTreeMap<String, PluginOption>>,
         workers: Option<Vec<String>>,
         insecure_aggregation: bool,
         kernels: bool,
     ) -> PyResult<Self> {
         let mut made = Options::default();
         made.threads = threads;
-        made.library_dir = tensorflow;
+        let libraries = py.import("federated_runtime._libraries")?;
+        let found = |name: &str| -> PyResult<Option<PathBuf>> { libraries.call_method0(name)?.extract() };
+        let tensorflow = tensorflow.map_or_else(|| found("tensorflow"), |path| Ok(Some(path)))?;
+        made.tensorflow = tensorflow.map(leaf::tensorflow::Library::Path).unwrap_or_default();
         made.without_kernels = !kernels;
-        if let Some(plugin) = pjrt {
-            made.xla = Library::Plugin(vec![plugin]);
+        if let Some(file) = pjrt.map_or_else(|| found("pjrt"), |path| Ok(Some(path)))? {
+            let mut plugin = xla::Plugin::new(vec![file]);
+            plugin.options = pjrt_options.unwrap_or_default().into_iter().map(|(name, it)| (name, it.0)).collect();
+            made.xla = xla::Library::Plugin(plugin);
         }
         if let Some(addresses) = workers {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());

@@ -11,7 +11,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::{Comp, Scalar};
+use tff_ir::{Comp, Intrinsic, Scalar};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
 use tff_sim::json::{self, Members, WriteError};
@@ -204,8 +204,8 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
 
 /// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
 fn contains_mean(comp: &Comp) -> bool {
-    let is_mean = |uri: &str| ["federated_mean", "federated_weighted_mean"].contains(&uri);
-    comp.preorder().filter_map(Comp::as_intrinsic).any(|intrinsic| is_mean(&intrinsic.uri))
+    let is_mean = |it: &Intrinsic| matches!(it, Intrinsic::FederatedMean | Intrinsic::FederatedWeightedMean);
+    comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
 }
 
 /// Whether any number of a value is none.

@@ -135,8 +135,10 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
 pub fn executor() -> Executor {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
     let mut options = tff_exec::Options::default();
-    options.library_dir = Some(native.join("tensorflow"));
-    options.xla = tff_exec::leaf::xla::Library::Plugin(vec![native.join("pjrt/pjrt_c_api_cpu_plugin.so")]);
+    let own = |variable: &str, path| std::env::var_os(variable).map_or_else(|| native.join(path), Into::into);
+    options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(own("TENSORFLOW_DIR", "tensorflow"));
+    let plugin = own("TFF_PJRT_PLUGIN", "pjrt/pjrt_c_api_cpu_plugin.so");
+    options.xla = tff_exec::leaf::xla::Library::Plugin(tff_exec::leaf::xla::Plugin::new(vec![plugin]));
     options.without_kernels = true;
     Executor::new(options)
 }

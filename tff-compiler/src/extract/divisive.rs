@@ -1,6 +1,6 @@
 //! Splitting a function along intrinsics into three, without computing anything twice.
 
-use super::dependencies::{Class, called_uri, classify};
+use super::dependencies::{Class, called, classify};
 use super::normalized::Normalized;
 use super::slice::{Shape, collect_names};
 use super::subparameters::part;
@@ -10,7 +10,7 @@ use crate::passes::UniquifyReferenceNames;
 use crate::substitution::{Substitution, path_from_name};
 use std::collections::HashSet;
 use std::sync::Arc;
-use tff_ir::{BuildError, Comp, Parameter, UniqueNames, transform_preorder};
+use tff_ir::{BuildError, Comp, Intrinsic, Parameter, UniqueNames, transform_preorder};
 use tff_types::Type;
 
 /// The three functions that a function is split into.
@@ -47,7 +47,7 @@ pub struct AllowedPaths<'a> {
 /// function needs more of the parameter than it is given.
 pub fn divisive_force_align_and_split_by_intrinsics(
     comp: &Comp,
-    is_split: &dyn Fn(&str) -> bool,
+    is_split: &dyn Fn(&Intrinsic) -> bool,
     paths: AllowedPaths<'_>,
 ) -> Result<DivisiveSplit, CompileError> {
     let normalized = Normalized::new(comp)?;
@@ -69,16 +69,16 @@ struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    fn new(comp: &'a Normalized, is_split: &dyn Fn(&str) -> bool) -> Result<Self, PassError> {
+    fn new(comp: &'a Normalized, is_split: &dyn Fn(&Intrinsic) -> bool) -> Result<Self, PassError> {
         let classes = classify(comp, is_split)?;
         let split = || comp.locals.iter().zip(&classes).filter(|(_, class)| **class == Class::Split).map(|(it, _)| it);
-        let mut uris = Vec::new();
-        for uri in split().filter_map(|(_, value)| called_uri(value)) {
-            if !uris.contains(&uri) {
-                uris.push(uri);
+        let mut intrinsics = Vec::new();
+        for intrinsic in split().filter_map(|(_, value)| called(value)) {
+            if !intrinsics.contains(&intrinsic) {
+                intrinsics.push(intrinsic);
             }
         }
-        let calls = uris.iter().flat_map(|uri| split().filter(move |(_, value)| called_uri(value) == Some(uri)));
+        let calls = intrinsics.iter().flat_map(|it| split().filter(move |(_, value)| called(value) == Some(it)));
         let calls = calls.collect();
         Ok(Self { parameter: comp.parameter()?, calls, names: comp.fresh_names()?, comp, classes })
     }

@@ -1,6 +1,6 @@
 //! Splitting a function along intrinsics, by making one call of all calls of the same intrinsic.
 
-use super::dependencies::{Class, called_uri, classify};
+use super::dependencies::{Class, called, classify};
 use super::normalized::Normalized;
 use crate::create::{create_map_or_apply, create_selection, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
@@ -8,7 +8,7 @@ use crate::pass::{located, run_pass};
 use crate::passes::UniquifyReferenceNames;
 use crate::substitution::Substitution;
 use std::sync::Arc;
-use tff_ir::{Comp, IntrinsicDef, Parameter, UniqueNames};
+use tff_ir::{Comp, Intrinsic, Parameter, UniqueNames};
 use tff_types::{Type, TypeKind};
 
 /// Splits a function into what is computed before some intrinsics and what is computed after them.
@@ -34,7 +34,7 @@ pub(crate) const NAME: &str = "force_align_and_split_by_intrinsics";
 
 /// One intrinsic to split along.
 struct Aligned {
-    uri: Arc<str>,
+    intrinsic: Intrinsic,
     /// The one argument of all calls.
     argument: Comp,
     /// The type of the one result.
@@ -44,8 +44,8 @@ struct Aligned {
 }
 
 pub(crate) fn split(comp: &Normalized, defaults: &[Comp]) -> Result<(Normalized, Normalized), PassError> {
-    let uris: Vec<_> = defaults.iter().filter_map(called_uri).cloned().collect();
-    let classes = classify(comp, &|uri| uris.iter().any(|it| **it == *uri))?;
+    let intrinsics: Vec<_> = defaults.iter().filter_map(called).collect();
+    let classes = classify(comp, &|intrinsic| intrinsics.contains(&intrinsic))?;
     let mut names = comp.fresh_names()?;
     let mut before = Normalized { locals: Vec::new(), ..comp.clone() };
     for ((name, value), class) in comp.locals.iter().zip(&classes) {
@@ -57,7 +57,7 @@ pub(crate) fn split(comp: &Normalized, defaults: &[Comp]) -> Result<(Normalized,
     for default in defaults {
         aligned.push(align(comp, default, &mut before.locals, &mut names)?);
     }
-    let parameters = aligned.iter().map(|it| (Some(format!("{}_param", it.uri)), it.argument.clone()));
+    let parameters = aligned.iter().map(|it| (Some(format!("{}_param", it.intrinsic.uri())), it.argument.clone()));
     before.result = Comp::structure(parameters)?;
     let before = before.slice(&before.result, &Substitution::default())?;
     Ok((before, after(comp, &classes, &aligned, &mut names)?))
@@ -71,15 +71,15 @@ fn align(
     names: &mut UniqueNames,
 ) -> Result<Aligned, PassError> {
     let not_a_call = || Problem::expected("a call of an intrinsic with an argument", default.ty());
-    let uri = called_uri(default).ok_or_else(not_a_call)?.clone();
+    let intrinsic = called(default).ok_or_else(not_a_call)?.clone();
     let argument = |call: &Comp| call.as_call().and_then(|call| call.argument.clone());
-    let calls: Vec<_> = comp.locals.iter().filter(|(_, value)| called_uri(value) == Some(&uri)).collect();
+    let calls: Vec<_> = comp.locals.iter().filter(|(_, value)| called(value) == Some(&intrinsic)).collect();
     let arguments: Vec<_> = calls.iter().filter_map(|(_, value)| argument(value)).collect();
     let Some((_, first)) = calls.first() else {
         let argument = argument(default).ok_or_else(not_a_call)?;
-        return Ok(Aligned { uri, argument, result: default.ty().clone(), calls: Vec::new() });
+        return Ok(Aligned { intrinsic, argument, result: default.ty().clone(), calls: Vec::new() });
     };
-    let template = IntrinsicDef::find(&uri).and_then(|it| it.template().as_function()?.parameter.as_ref());
+    let template = intrinsic.def().and_then(|it| it.template().as_function()?.parameter.as_ref());
     let template = template.ok_or_else(not_a_call)?;
     let mut merging = Merging { locals, names };
     let argument = merging.merge(template, &arguments).map_err(|error| error.or_at(first))?;
@@ -95,7 +95,7 @@ fn align(
     let member = Type::tuple(members.collect::<Result<Vec<_>, Problem>>()?)?;
     let result = Type::federated(member, placement, federated.all_equal)?;
     Ok(Aligned {
-        uri,
+        intrinsic,
         argument,
         result,
         calls: calls.iter().map(|(name, call)| (name.clone(), call.ty().clone())).collect(),
@@ -178,7 +178,7 @@ fn after(
     aligned: &[Aligned],
     names: &mut UniqueNames,
 ) -> Result<Normalized, PassError> {
-    let results = aligned.iter().map(|it| (Some(format!("{}_result", it.uri)), it.result.clone()));
+    let results = aligned.iter().map(|it| (Some(format!("{}_result", it.intrinsic.uri())), it.result.clone()));
     let results = (Some("intrinsic_results"), Type::structure(results)?);
     let original = comp.parameter.as_ref().map(|it| (Some("original_arg"), it.ty.clone()));
     let position = usize::from(original.is_some());

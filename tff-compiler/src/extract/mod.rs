@@ -18,7 +18,7 @@ pub use subparameters::as_function_of_some_subparameters;
 
 pub use crate::substitution::replace_selections;
 
-pub(crate) use dependencies::{called_uri, check_not_dependent};
+pub(crate) use dependencies::{called, check_not_dependent};
 pub(crate) use force_align::{element_of_members, split};
 pub(crate) use normalized::Normalized;
 pub(crate) use slice::Shape;

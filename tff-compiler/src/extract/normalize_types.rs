@@ -3,7 +3,7 @@
 use crate::create::with_default_bits;
 use crate::error::PassError;
 use crate::retype::{Retype, retype};
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_types::{Type, TypeError};
 
 /// Gives parameters and free references the bit that is usual at their placement, and makes each
@@ -31,11 +31,11 @@ impl Retype for Normalize {
     }
 
     fn intrinsic(&mut self, intrinsic: &Comp) -> Result<Comp, PassError> {
-        let is_all_equal = intrinsic.as_intrinsic().is_some_and(|it| &*it.uri == "federated_map_all_equal");
+        let is_all_equal = intrinsic.as_intrinsic() == Some(&Intrinsic::FederatedMapAllEqual);
         let Some(function) = intrinsic.ty().as_function().filter(|_| is_all_equal) else {
             return Ok(intrinsic.clone());
         };
         let parameter = function.parameter.as_ref().map(with_default_bits).transpose()?;
-        Ok(Comp::intrinsic("federated_map", Type::function(parameter, with_default_bits(&function.result)?)?)?)
+        Ok(Comp::intrinsic(Intrinsic::FederatedMap, Type::function(parameter, with_default_bits(&function.result)?)?)?)
     }
 }

@@ -3,7 +3,7 @@
 use crate::create::create_selection;
 use crate::error::{PassError, Problem};
 use crate::retype::{Retype, retype};
-use tff_ir::{Comp, CompKind, UniqueNames};
+use tff_ir::{Comp, CompKind, Intrinsic, UniqueNames};
 use tff_types::{PlacementSpec, Type, TypeError};
 
 /// Removes the placement from a computation in which everything is at one placement and nothing is
@@ -60,7 +60,7 @@ impl Retype for Strip {
 
     fn intrinsic(&mut self, intrinsic: &Comp) -> Result<Comp, PassError> {
         let kind = kind_of(intrinsic).ok_or_else(|| {
-            let what = format!("the intrinsic {}", intrinsic.as_intrinsic().map_or("", |it| &it.uri));
+            let what = format!("the intrinsic {}", intrinsic.as_intrinsic().map_or("", Intrinsic::uri));
             PassError::at(intrinsic, Problem::NotLocal { what })
         })?;
         let parameter = intrinsic.ty().as_function().and_then(|function| function.parameter.as_ref());
@@ -88,13 +88,13 @@ enum Kind {
 }
 
 fn kind_of(intrinsic: &Comp) -> Option<Kind> {
-    match intrinsic.as_intrinsic()?.uri.as_ref() {
-        "federated_value_at_clients"
-        | "federated_value_at_server"
-        | "federated_zip_at_clients"
-        | "federated_zip_at_server" => Some(Kind::Placing),
-        "federated_map" | "federated_map_all_equal" | "federated_apply" => Some(Kind::Mapping),
-        "federated_eval_at_clients" | "federated_eval_at_server" => Some(Kind::Evaluating),
+    match intrinsic.as_intrinsic()? {
+        Intrinsic::FederatedValueAtClients
+        | Intrinsic::FederatedValueAtServer
+        | Intrinsic::FederatedZipAtClients
+        | Intrinsic::FederatedZipAtServer => Some(Kind::Placing),
+        Intrinsic::FederatedMap | Intrinsic::FederatedMapAllEqual | Intrinsic::FederatedApply => Some(Kind::Mapping),
+        Intrinsic::FederatedEvalAtClients | Intrinsic::FederatedEvalAtServer => Some(Kind::Evaluating),
         _ => None,
     }
 }

@@ -7,9 +7,9 @@ use super::parts::{
 };
 use crate::create::{create_broadcast, create_map_or_apply, create_selection, create_zip};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, Shape, called_uri, split};
+use crate::extract::{Normalized, Shape, called, split};
 use crate::pipelines::CompileOptions;
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_types::{Placement, Type};
 
 form! {
@@ -35,9 +35,9 @@ impl BroadcastForm {
         let form = Splitting { name: NAME, comp };
         check_type(comp.ty()).map_err(|error| form.fail(error))?;
         let normalized = form.normalized(true, options)?;
-        let uris = normalized.locals.iter().filter_map(|(_, value)| called_uri(value));
-        if let Some(uri) = uris.into_iter().find(|uri| is_aggregation(uri)) {
-            let found = uri.to_string();
+        let mut intrinsics = normalized.locals.iter().filter_map(|(_, value)| called(value));
+        if let Some(intrinsic) = intrinsics.find(|it| is_aggregation(it)) {
+            let found = intrinsic.uri().to_owned();
             return Err(form.fail(Problem::Expected { expected: "no aggregations", found }));
         }
         check_only_reducible(&normalized).map_err(|error| form.fail(error))?;
@@ -46,7 +46,7 @@ impl BroadcastForm {
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call("federated_broadcast")?])?;
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedBroadcast)?])?;
         let context = create_selection(&before.result, 0)?;
         let context = before.function_of(&context, Some(&Shape::Part(vec![0])))?;
         let shape = Shape::parts(&[&[1, 0], &[0, 1]]);

@@ -9,13 +9,13 @@ use super::parts::{
 use crate::create::{create_broadcast, create_map_or_apply, create_value, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{
-    AllowedPaths, DivisiveSplit, Normalized, Shape, called_uri, divisive_force_align_and_split_by_intrinsics,
+    AllowedPaths, DivisiveSplit, Normalized, Shape, called, divisive_force_align_and_split_by_intrinsics,
 };
 use crate::pass::run_pass;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
 use crate::substitution::path_from_name;
-use tff_ir::{Comp, UniqueNames};
+use tff_ir::{Comp, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
 form! {
@@ -157,7 +157,7 @@ impl DistributeAggregateForm {
 fn inject_broadcast(comp: &Normalized) -> Result<Comp, PassError> {
     let mut names = comp.fresh_names()?;
     let mut taken = Vec::new();
-    for (_, call) in comp.locals.iter().filter(|(_, value)| called_uri(value).is_some_and(|uri| is_aggregation(uri))) {
+    for (_, call) in comp.locals.iter().filter(|(_, value)| called(value).is_some_and(is_aggregation)) {
         let Some(argument) = call.as_call().and_then(|call| call.argument.as_ref()) else { continue };
         let Some(elements) = argument.as_struct() else { continue };
         for element in elements.elements.iter().map(|element| &element.value) {
@@ -232,13 +232,17 @@ fn check_only_at(comp: &Comp, placement: Placement) -> Result<(), Problem> {
 
 /// Checks that a part only calls such intrinsics, on parts of its parameter or constants, and
 /// returns just their results.
-fn check_only_calls(comp: &Comp, is_allowed: &dyn Fn(&str) -> bool, expected: &'static str) -> Result<(), Problem> {
+fn check_only_calls(
+    comp: &Comp,
+    is_allowed: &dyn Fn(&Intrinsic) -> bool,
+    expected: &'static str,
+) -> Result<(), Problem> {
     let wrong = |part: &Comp| Problem::Expected { expected, found: part.to_string() };
     let lambda = comp.as_lambda().ok_or_else(|| wrong(comp))?;
     let block = lambda.result.as_block().ok_or_else(|| wrong(&lambda.result))?;
     for local in block.locals.iter() {
         let argument = local.value.as_call().and_then(|call| call.argument.as_ref());
-        let argument = argument.filter(|_| called_uri(&local.value).is_some_and(|uri| is_allowed(uri)));
+        let argument = argument.filter(|_| called(&local.value).is_some_and(is_allowed));
         check_argument(argument.ok_or_else(|| wrong(&local.value))?, &wrong)?;
     }
     let results = block.result.as_struct().ok_or_else(|| wrong(&block.result))?;

@@ -14,7 +14,7 @@ use crate::extract::{Normalized, Shape, element_of_members, split};
 use crate::pass::run_pass;
 use crate::passes::ReduceIntrinsics;
 use crate::pipelines::CompileOptions;
-use tff_ir::{Comp, UniqueNames};
+use tff_ir::{Comp, Intrinsic, UniqueNames};
 use tff_types::Type;
 
 form! {
@@ -51,8 +51,12 @@ form! {
 const NAME: &str = "map_reduce_form";
 
 /// The intrinsics along which the computation is split, in the order of what `work` returns.
-const AGGREGATIONS: [&str; 4] =
-    ["federated_aggregate", "federated_secure_sum_bitwidth", "federated_secure_sum", "federated_secure_modular_sum"];
+const AGGREGATIONS: [Intrinsic; 4] = [
+    Intrinsic::FederatedAggregate,
+    Intrinsic::FederatedSecureSumBitwidth,
+    Intrinsic::FederatedSecureSum,
+    Intrinsic::FederatedSecureModularSum,
+];
 
 impl MapReduceForm {
     /// Splits a computation.
@@ -73,7 +77,7 @@ impl MapReduceForm {
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before_broadcast, rest) = split(comp, &[null_call("federated_broadcast")?])?;
+        let (before_broadcast, rest) = split(comp, &[null_call(Intrinsic::FederatedBroadcast)?])?;
         let defaults = AGGREGATIONS.map(null_call).into_iter().collect::<Result<Vec<_>, _>>()?;
         let (before, after) = split(&rest, &defaults)?;
         let at = |part: &Normalized, path: &[usize]| {
@@ -183,9 +187,15 @@ impl MapReduceForm {
         };
         let aggregated = [
             locals.bind("aggregated", create_aggregate(to_aggregate, aggregation)?)?,
-            locals.bind("summed_by_bits", secure(AGGREGATIONS[1], by_bits, &self.secure_sum_bitwidth)?)?,
-            locals.bind("summed_by_max", secure(AGGREGATIONS[2], by_max, &self.secure_sum_max_input)?)?,
-            locals.bind("summed_modular", secure(AGGREGATIONS[3], modular, &self.secure_modular_sum_modulus)?)?,
+            locals.bind(
+                "summed_by_bits",
+                secure(Intrinsic::FederatedSecureSumBitwidth, by_bits, &self.secure_sum_bitwidth)?,
+            )?,
+            locals.bind("summed_by_max", secure(Intrinsic::FederatedSecureSum, by_max, &self.secure_sum_max_input)?)?,
+            locals.bind(
+                "summed_modular",
+                secure(Intrinsic::FederatedSecureModularSum, modular, &self.secure_modular_sum_modulus)?,
+            )?,
         ];
         let given = create_zip(Comp::tuple([state, Comp::tuple(aggregated)?])?)?;
         let given = locals.bind("given", given)?;
@@ -196,11 +206,11 @@ impl MapReduceForm {
 }
 
 /// A secure sum of values with a graph that computes its parameter.
-fn secure(uri: &str, value: Comp, parameter: &Comp) -> Result<Comp, Problem> {
+fn secure(intrinsic: Intrinsic, value: Comp, parameter: &Comp) -> Result<Comp, Problem> {
     let parameter = Comp::call(parameter.clone(), None)?;
     let member = placed(value.ty())?.0.member.clone();
     let ty = Type::tuple([Type::at_clients(member.clone())?, parameter.ty().clone()])?;
-    create_call(uri, Comp::tuple([value, parameter])?, ty, Type::at_server(member)?)
+    create_call(intrinsic, Comp::tuple([value, parameter])?, ty, Type::at_server(member)?)
 }
 
 fn signature(ty: &Type) -> Result<[Type; 2], Problem> {

@@ -11,7 +11,7 @@ use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
 use crate::substitution::Substitution;
-use tff_ir::{Comp, CompiledComputation, UniqueNames};
+use tff_ir::{Comp, CompiledComputation, Intrinsic, UniqueNames};
 use tff_types::{Placement, Type};
 
 form! {
@@ -28,7 +28,6 @@ form! {
 }
 
 const NAME: &str = "mergeable_comp_form";
-const URI: &str = "federated_aggregate";
 
 impl MergeableCompForm {
     /// Splits a computation.
@@ -49,7 +48,7 @@ impl MergeableCompForm {
     }
 
     fn split(ty: &Type, comp: &Normalized) -> Result<Self, PassError> {
-        let (before, after) = split(comp, &[null_call(URI)?])?;
+        let (before, after) = split(comp, &[null_call(Intrinsic::FederatedAggregate)?])?;
         let mut names = UniqueNames::new(&Comp::tuple([before.to_comp()?, after.to_comp()?])?);
         let aggregation = create_selection(&before.result, 0)?;
         let part = |index| create_selection(&aggregation, index);
@@ -169,7 +168,7 @@ fn check_no_aggregation(comp: &Comp) -> Result<(), Problem> {
         let (Some(intrinsic), Some(ty)) = (part.as_intrinsic(), part.ty().as_function()) else { continue };
         let from_clients = ty.parameter.as_ref().is_some_and(|ty| is_at(ty, Placement::Clients));
         if from_clients && is_at(&ty.result, Placement::Server) {
-            let found = format!("{}: {}", intrinsic.uri, part.ty());
+            let found = format!("{}: {}", intrinsic.uri(), part.ty());
             return Err(Problem::Expected { expected: "no aggregation in after_merge", found });
         }
     }

@@ -10,7 +10,7 @@ use crate::pass::{Runner, located};
 use crate::passes::AddCacheIds;
 use crate::pipelines::{CompileOptions, prepare};
 use std::sync::Arc;
-use tff_ir::{Comp, CompPath, CompiledComputation, IntrinsicDef};
+use tff_ir::{Communication, Comp, CompPath, CompiledComputation, Intrinsic};
 use tff_types::{FunctionType, Placement, StructType, Type};
 
 /// A computation that is split into a form of this name. Errors are those of a pass of that name.
@@ -63,42 +63,44 @@ impl Splitting<'_> {
     }
 }
 
-pub(super) fn is_broadcast(uri: &str) -> bool {
-    IntrinsicDef::find(uri).is_some_and(|intrinsic| intrinsic.broadcast.is_some())
+pub(super) fn is_broadcast(intrinsic: &Intrinsic) -> bool {
+    intrinsic.def().is_some_and(|def| matches!(def.communication, Communication::Broadcast(_)))
 }
 
-pub(super) fn is_aggregation(uri: &str) -> bool {
-    IntrinsicDef::find(uri).is_some_and(|intrinsic| intrinsic.aggregation.is_some())
+pub(super) fn is_aggregation(intrinsic: &Intrinsic) -> bool {
+    intrinsic.def().is_some_and(|def| matches!(def.communication, Communication::Aggregation(_)))
 }
 
 /// Checks that nothing but what a form knows is called.
 pub(super) fn check_only_reducible(comp: &Normalized) -> Result<(), PassError> {
-    const ALLOWED: [&str; 14] = [
-        "federated_aggregate",
-        "federated_apply",
-        "federated_broadcast",
-        "federated_eval_at_clients",
-        "federated_eval_at_server",
-        "federated_map",
-        "federated_map_all_equal",
-        "federated_secure_modular_sum",
-        "federated_secure_sum",
-        "federated_secure_sum_bitwidth",
-        "federated_value_at_clients",
-        "federated_value_at_server",
-        "federated_zip_at_clients",
-        "federated_zip_at_server",
-    ];
-    for comp in comp.locals.iter().map(|(_, value)| value).chain([&comp.result]) {
-        for part in comp.preorder() {
-            if let Some(intrinsic) = part.as_intrinsic().filter(|it| !ALLOWED.contains(&it.uri.as_ref())) {
-                let found = intrinsic.uri.to_string();
-                let expected = "only intrinsics that the form knows, which are not currently reducible otherwise";
-                return Err(Problem::Expected { expected, found }.into());
-            }
+    let is_allowed = |intrinsic: &&Intrinsic| {
+        matches!(
+            intrinsic,
+            Intrinsic::FederatedAggregate
+                | Intrinsic::FederatedApply
+                | Intrinsic::FederatedBroadcast
+                | Intrinsic::FederatedEvalAtClients
+                | Intrinsic::FederatedEvalAtServer
+                | Intrinsic::FederatedMap
+                | Intrinsic::FederatedMapAllEqual
+                | Intrinsic::FederatedSecureModularSum
+                | Intrinsic::FederatedSecureSum
+                | Intrinsic::FederatedSecureSumBitwidth
+                | Intrinsic::FederatedValueAtClients
+                | Intrinsic::FederatedValueAtServer
+                | Intrinsic::FederatedZipAtClients
+                | Intrinsic::FederatedZipAtServer
+        )
+    };
+    let mut parts = comp.locals.iter().map(|(_, value)| value).chain([&comp.result]).flat_map(Comp::preorder);
+    match parts.find_map(|part| part.as_intrinsic().filter(|intrinsic| !is_allowed(intrinsic))) {
+        None => Ok(()),
+        Some(intrinsic) => {
+            let found = intrinsic.uri().to_owned();
+            let expected = "only intrinsics that the form knows, which are not currently reducible otherwise";
+            Err(Problem::Expected { expected, found }.into())
         }
     }
-    Ok(())
 }
 
 /// What one member computes, as a graph: `(T -> U)`, for a function at one placement.
@@ -126,12 +128,12 @@ pub(super) fn unlocated(error: CompileError) -> PassError {
 }
 
 /// A call of an intrinsic that computes nothing, of nothing.
-pub(super) fn null_call(uri: &str) -> Result<Comp, Problem> {
+pub(super) fn null_call(intrinsic: Intrinsic) -> Result<Comp, Problem> {
     let nothing = || Ok::<_, Problem>(Comp::tuple([])?);
     let empty = nothing()?.ty().clone();
-    match uri {
-        "federated_broadcast" => create_broadcast(create_value(nothing()?, Placement::Server)?),
-        "federated_aggregate" => {
+    match intrinsic {
+        Intrinsic::FederatedBroadcast => create_broadcast(create_value(nothing()?, Placement::Server)?),
+        Intrinsic::FederatedAggregate => {
             let pair = Type::tuple([empty.clone(), empty.clone()])?;
             let fold = Comp::lambda(Some(("x", pair)), nothing()?)?;
             let (zero, report) = (nothing()?, create_identity(&empty)?);
@@ -141,7 +143,7 @@ pub(super) fn null_call(uri: &str) -> Result<Comp, Problem> {
         _ => {
             let value = create_value(nothing()?, Placement::Clients)?;
             let parameter = Type::tuple([Type::at_clients(empty.clone())?, empty.clone()])?;
-            create_call(uri, Comp::tuple([value, nothing()?])?, parameter, Type::at_server(empty)?)
+            create_call(intrinsic, Comp::tuple([value, nothing()?])?, parameter, Type::at_server(empty)?)
         }
     }
 }

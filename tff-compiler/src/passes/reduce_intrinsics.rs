@@ -3,11 +3,10 @@
 use crate::error::{PassError, Problem};
 use crate::leaves::Leaves;
 use crate::pass::Pass;
-use crate::reductions::{Leaf, find, nearest};
+use crate::reductions::{Leaf, find};
 use crate::retype::rewrite_values;
 use std::collections::HashMap;
-use std::sync::Arc;
-use tff_ir::{Comp, IntrinsicDef, Transformed};
+use tff_ir::{Comp, Intrinsic, Transformed};
 use tff_types::Type;
 
 /// Replaces `federated_sum`, `federated_mean`, `federated_weighted_mean`, `federated_min`,
@@ -43,25 +42,25 @@ impl Pass for ReduceIntrinsics {
 }
 
 /// The bodies made so far: for the same intrinsic of the same type and leaf it is the same one.
-type Bodies = HashMap<(Arc<str>, Type, Leaf), Comp>;
+type Bodies = HashMap<(Intrinsic, Type, Leaf), Comp>;
 
 impl ReduceIntrinsics {
     fn reduce(&self, comp: Comp, leaves: &Leaves, bodies: &mut Bodies) -> Result<Transformed, PassError> {
         let Some(intrinsic) = comp.as_intrinsic() else { return Ok(Transformed::no(comp)) };
-        if IntrinsicDef::find(&intrinsic.uri).is_none() {
-            let uri = intrinsic.uri.to_string();
-            return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest: nearest(&intrinsic.uri) }));
+        if let Intrinsic::Other(uri) = intrinsic {
+            let (uri, nearest) = (uri.to_string(), Intrinsic::nearest(uri));
+            return Err(PassError::at(&comp, Problem::UnknownIntrinsic { uri, nearest }));
         }
-        let Some(reduction) = find(&intrinsic.uri, self.insecure) else { return Ok(Transformed::no(comp)) };
+        let Some(reduction) = find(intrinsic, self.insecure) else { return Ok(Transformed::no(comp)) };
         let leaf = leaves.of(&comp);
-        let key = (intrinsic.uri.clone(), comp.ty().clone(), leaf);
+        let key = (intrinsic.clone(), comp.ty().clone(), leaf);
         if let Some(body) = bodies.get(&key) {
             return Ok(Transformed::yes(body.clone()));
         }
         let body = reduction(leaf, comp.ty()).map_err(|problem| PassError::at(&comp, problem))?;
         let checked = comp.ty().check_assignable_from(body.ty());
         checked.map_err(|mismatch| {
-            let what = format!("the body of {}", intrinsic.uri);
+            let what = format!("the body of {}", intrinsic.uri());
             PassError::at(&comp, Problem::Mismatch { what, mismatch: Box::new(mismatch) })
         })?;
         bodies.insert(key, body.clone());

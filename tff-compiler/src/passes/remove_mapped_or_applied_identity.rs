@@ -3,7 +3,7 @@
 use crate::error::PassError;
 use crate::pass::Pass;
 use crate::retype::rewrite_values;
-use tff_ir::{Comp, Transformed};
+use tff_ir::{Comp, Intrinsic, Transformed};
 
 /// Drops calls of `federated_map`, `federated_map_all_equal`, `federated_apply` and `sequence_map`
 /// with the identity, `(x -> x)`.
@@ -31,11 +31,13 @@ impl Pass for RemoveMappedOrAppliedIdentity {
 
 /// The value that the identity is mapped over.
 fn mapped(comp: &Comp) -> Option<&Comp> {
-    const MAPS: [&str; 4] = ["federated_map", "federated_map_all_equal", "federated_apply", "sequence_map"];
     let call = comp.as_call()?;
-    let uri = &call.function.as_intrinsic()?.uri;
+    let is_map = matches!(
+        call.function.as_intrinsic()?,
+        Intrinsic::FederatedMap | Intrinsic::FederatedMapAllEqual | Intrinsic::FederatedApply | Intrinsic::SequenceMap
+    );
     let [function, value] = call.argument.as_ref()?.as_struct()?.elements.as_ref() else { return None };
-    (MAPS.contains(&uri.as_ref()) && is_identity(&function.value)).then_some(&value.value)
+    (is_map && is_identity(&function.value)).then_some(&value.value)
 }
 
 fn is_identity(comp: &Comp) -> bool {

@@ -7,7 +7,7 @@ use crate::create::{
 };
 use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use tff_ir::{Comp, Scalar};
+use tff_ir::{Comp, Intrinsic, Scalar};
 use tff_types::{Placement, Type};
 
 /// `federated_sum`: starts from zero and adds.
@@ -32,7 +32,7 @@ pub(super) fn max(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
 /// number of clients in its own dtype.
 pub(super) fn mean(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (function, value) = parameter(ty)?;
-    check_average("federated_mean", ty, &function.result)?;
+    check_average(&Intrinsic::FederatedMean, ty, &function.result)?;
     lambda(value, |value| {
         let member = &placed(value.ty())?.0.member;
         let one = Comp::call(leaf.constant(&Fill::Number(Scalar::Int32(1)), member)?, None)?;
@@ -45,7 +45,7 @@ pub(super) fn mean(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
 /// weights. Without any weight that is zero over zero.
 pub(super) fn weighted_mean(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
     let (function, argument) = parameter(ty)?;
-    check_average("federated_weighted_mean", ty, &function.result)?;
+    check_average(&Intrinsic::FederatedWeightedMean, ty, &function.result)?;
     lambda(argument, |argument| {
         let weight = create_selection(&argument, 1)?;
         let pair = create_zip(argument)?;
@@ -72,12 +72,12 @@ pub(super) fn fold(leaf: Leaf, value: Comp, initial: &Fill, op: BinaryOp) -> Res
 }
 
 /// The mean of integers is none.
-fn check_average(uri: &'static str, ty: &Type, result: &Type) -> Result<(), Problem> {
+fn check_average(intrinsic: &Intrinsic, ty: &Type, result: &Type) -> Result<(), Problem> {
     let member = result.as_federated().map(|federated| &federated.member);
     match member {
         Some(member) if member.is_average_compatible() => Ok(()),
         Some(_) => Err(Problem::Intrinsic {
-            uri,
+            uri: intrinsic.uri().to_owned(),
             ty: ty.clone(),
             reason: "only floating and complex numbers have a mean of their type",
         }),

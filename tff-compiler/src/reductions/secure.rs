@@ -12,7 +12,7 @@ use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
 use crate::graph::{GraphBuilder, GraphError, Wire, generic};
 use std::sync::Arc;
-use tff_ir::{Array, Comp, Scalar};
+use tff_ir::{Array, Comp, Intrinsic, Scalar};
 use tff_types::{DType, Placement, Type, TypeKind};
 
 /// How many bits the values of clients may have.
@@ -48,7 +48,7 @@ pub(super) fn modular_sum(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
 
 /// `federated_secure_select`: `federated_select`, which shows the server what clients ask for.
 pub(super) fn select(_: Leaf, ty: &Type) -> Result<Comp, Problem> {
-    Ok(Comp::intrinsic("federated_select", ty.clone())?)
+    Ok(Comp::intrinsic(Intrinsic::FederatedSelect, ty.clone())?)
 }
 
 /// The accumulator is the sum so far and the maximum.

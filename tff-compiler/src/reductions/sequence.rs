@@ -4,7 +4,7 @@ use super::{Leaf, lambda, parameter};
 use crate::create::create_call;
 use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_types::Type;
 
 /// `sequence_sum`: a reduction that starts from zero and adds.
@@ -16,6 +16,6 @@ pub(super) fn sum(leaf: Leaf, ty: &Type) -> Result<Comp, Problem> {
         let operator = leaf.binary_operator(BinaryOp::Add, &Type::tuple([element.clone(), element.clone()])?)?;
         let argument = Comp::tuple([value, zero, operator])?;
         let parameter = argument.ty().clone();
-        create_call("sequence_reduce", argument, parameter, element.clone())
+        create_call(Intrinsic::SequenceReduce, argument, parameter, element.clone())
     })
 }

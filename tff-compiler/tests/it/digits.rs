@@ -10,7 +10,7 @@ fn calls(comp: &Comp) -> String {
     let (mut intrinsics, mut graphs) = (std::collections::BTreeMap::new(), 0);
     for call in comp.preorder().filter_map(Comp::as_call) {
         if let Some(intrinsic) = call.function.as_intrinsic() {
-            *intrinsics.entry(intrinsic.uri.to_string()).or_insert(0) += 1;
+            *intrinsics.entry(intrinsic.uri().to_owned()).or_insert(0) += 1;
         }
         graphs += usize::from(matches!(call.function.as_compiled(), Some(CompiledComputation::TensorFlow(_))));
     }
@@ -39,9 +39,8 @@ fn what_is_all_of_jax_stays_without_tensorflow() {
         let compiled = compile();
         assert!(compiled.preorder().any(|part| part.kind_name() == "xla"), "{name}");
         assert!(compiled.preorder().all(|part| part.kind_name() != "tensorflow"), "{name}");
-        let is_native = |part: &Comp| {
-            part.as_intrinsic().is_none_or(|it| !["federated_sum", "federated_mean"].contains(&it.uri.as_ref()))
-        };
+        let is_native =
+            |part: &Comp| part.as_intrinsic().is_none_or(|it| !["federated_sum", "federated_mean"].contains(&it.uri()));
         assert!(compiled.preorder().all(is_native), "{name}");
         assert!(compiled.to_proto().unwrap() == compile().to_proto().unwrap(), "{name}");
     }

@@ -5,12 +5,12 @@ use tff_compiler::extract::{
     AllowedPaths, DivisiveSplit, divisive_force_align_and_split_by_intrinsics, force_align_and_split_by_intrinsics,
     normalize_call_dominant_lambda, replace_selections, strip_placement,
 };
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 
 #[test]
 fn a_function_is_split_into_three() {
     let split = |text: &str, before: &[Vec<usize>]| {
-        let is_sum = |uri: &str| uri == "federated_sum";
+        let is_sum = |intrinsic: &Intrinsic| *intrinsic == Intrinsic::FederatedSum;
         let paths = AllowedPaths { before, intrinsic: &[], after: &[vec![0]] };
         match divisive_force_align_and_split_by_intrinsics(&comp(text), &is_sum, paths) {
             Ok(DivisiveSplit { before, intrinsic, after }) => {

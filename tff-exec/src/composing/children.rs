@@ -2,14 +2,14 @@
 
 use super::Child;
 use super::held::{Held, Part, read_placed};
-use crate::eval::{Context, Elsewhere, Intrinsic, arguments, is_placed, leaves};
+use crate::eval::{Context, Elsewhere, arguments, is_placed, leaves};
 use crate::values::ClientValues;
 use crate::values::wire::Writer;
 use crate::{Clients, ExecError, Function, Value};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_proto::v0 as pb;
 use tff_types::{Placement, Type};
 
@@ -55,7 +55,7 @@ impl Children {
         let [value, zero, accumulate, merge, report] = arguments(argument)?;
         let (ty, partial) = partial_aggregate(ty)?;
         let fold = [value, zero, accumulate, merge, &identity(&partial)?].map(Value::clone);
-        let folded = self.call_there(Intrinsic::FederatedAggregate, &ty, &Value::structure(fold))?;
+        let folded = self.call_there(&Intrinsic::FederatedAggregate, &ty, &Value::structure(fold))?;
         let placed = Type::at_server(partial)?;
         let mut merged = None;
         folded.compute(|child, part| {
@@ -78,7 +78,7 @@ impl Children {
     }
 
     /// Has every child call the intrinsic.
-    fn call_there(&self, intrinsic: Intrinsic, ty: &Type, argument: &Value) -> Result<Held, ExecError> {
+    fn call_there(&self, intrinsic: &Intrinsic, ty: &Type, argument: &Value) -> Result<Held, ExecError> {
         let function = self.send(&Value::Function(Function::intrinsic(intrinsic, ty)))?;
         let argument = self.hold(argument)?;
         let calls = function.parts().iter().zip(argument.parts());
@@ -153,7 +153,7 @@ impl Elsewhere for Children {
     fn call(
         &self,
         ctx: &Context<'_>,
-        intrinsic: Intrinsic,
+        intrinsic: &Intrinsic,
         ty: &Type,
         argument: &Value,
     ) -> Result<Option<Value>, ExecError> {
@@ -183,6 +183,22 @@ impl Elsewhere for Children {
             | Intrinsic::FederatedZipAtServer
             | Intrinsic::SequenceMap
             | Intrinsic::SequenceReduce => true,
+            // The evaluator runs none of these.
+            Intrinsic::FederatedMean
+            | Intrinsic::FederatedMin
+            | Intrinsic::FederatedMax
+            | Intrinsic::FederatedSecureSum
+            | Intrinsic::FederatedSecureSumBitwidth
+            | Intrinsic::FederatedSecureSelect
+            | Intrinsic::FederatedSum
+            | Intrinsic::FederatedWeightedMean
+            | Intrinsic::GenericPlus
+            | Intrinsic::GenericMultiply
+            | Intrinsic::GenericDivide
+            | Intrinsic::GenericZero
+            | Intrinsic::SequenceSum
+            | Intrinsic::FederatedSecureModularSum
+            | Intrinsic::Other(_) => true,
         };
         if done_here {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
-use super::intrinsic::Intrinsic;
+use super::intrinsic::native;
 use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -156,13 +156,8 @@ impl Compiler {
             CompKind::Lambda(lambda) => self.lambda(lambda, comp),
             CompKind::Block(block) => self.block(block),
             CompKind::Intrinsic(intrinsic) => {
-                Ok(Code::Constant(Value::Function(match Intrinsic::from_uri(&intrinsic.uri) {
-                    Some(known) => Function::intrinsic(known, comp.ty()),
-                    None => {
-                        self.is_native = false;
-                        Function::unknown(intrinsic.uri.clone())
-                    }
-                })))
+                self.is_native &= native(intrinsic).is_some();
+                Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
             CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),

@@ -3,26 +3,25 @@
 
 use super::code::{Code, LambdaCode, compile};
 use super::host::Host;
-use super::intrinsic::Intrinsic;
+use super::intrinsic::{native, unknown};
 use crate::leaf::Prepared;
 use crate::values::wire::Reader;
 use crate::values::{FunctionValue, StructValue};
 use crate::{ExecError, Function, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use tff_ir::{BuildError, Comp, CompiledComputation};
+use tff_ir::{BuildError, Comp, CompiledComputation, Intrinsic};
 use tff_proto::v0 as pb;
 use tff_types::{FunctionType, Type};
 
 /// What is behind a function value.
 pub(super) enum Kind {
     Closure(Closure),
+    /// One that a compiler would have to reduce is a value like others, until it is called.
     Intrinsic(Intrinsic, Type),
     Compiled(Compiled),
     /// What a program brings along.
     Own(Arc<dyn Prepared>, FunctionType),
-    /// An intrinsic that a compiler would have to reduce: a value like others, until it is called.
-    Unknown(Arc<str>),
 }
 
 /// A lambda with the values that it refers to.
@@ -73,12 +72,8 @@ impl Function {
         Self::new(Kind::Closure(Closure { lambda, captured }))
     }
 
-    pub(crate) fn intrinsic(intrinsic: Intrinsic, ty: &Type) -> Self {
-        Self::new(Kind::Intrinsic(intrinsic, ty.clone()))
-    }
-
-    pub(super) fn unknown(uri: Arc<str>) -> Self {
-        Self::new(Kind::Unknown(uri))
+    pub(crate) fn intrinsic(intrinsic: &Intrinsic, ty: &Type) -> Self {
+        Self::new(Kind::Intrinsic(intrinsic.clone(), ty.clone()))
     }
 
     pub(super) fn compiled(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
@@ -100,14 +95,13 @@ impl FunctionValue for Kind {
             Self::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
             Self::Compiled(compiled) => Some(&compiled.ty.result),
             Self::Own(_, ty) => Some(&ty.result),
-            Self::Unknown(_) => None,
         }
     }
 
     fn depth(&self) -> u32 {
         match self {
             Self::Closure(closure) => closure.captured.depth(),
-            Self::Intrinsic(..) | Self::Compiled(_) | Self::Own(..) | Self::Unknown(_) => 1,
+            Self::Intrinsic(..) | Self::Compiled(_) | Self::Own(..) => 1,
         }
     }
 
@@ -125,13 +119,13 @@ impl FunctionValue for Kind {
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
                 Comp::lambda(parameter, result).map_err(wrong)
             }
-            Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.uri(), ty.clone()).map_err(wrong),
+            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
+            Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
             Self::Compiled(compiled) => {
                 let ty = Type::function(compiled.ty.parameter.clone(), compiled.ty.result.clone())?;
                 Comp::compiled(compiled.comp.clone(), ty).map_err(wrong)
             }
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
-            Self::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
         }
     }
 }
@@ -143,7 +137,6 @@ impl fmt::Debug for Kind {
             Self::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
             Self::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
             Self::Own(prepared, _) => prepared.fmt(f),
-            Self::Unknown(uri) => write!(f, "Function({uri})"),
         }
     }
 }

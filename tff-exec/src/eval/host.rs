@@ -1,12 +1,11 @@
 //! What the evaluator needs of others: who runs leaves, and who computes for clients elsewhere.
 
-use super::intrinsic::Intrinsic;
 use super::run::Context;
 use crate::leaf::Prepared;
 use crate::values::{ExecError, ReadDataset, Value};
 use rayon::ThreadPool;
 use std::sync::Arc;
-use tff_ir::CompiledComputation;
+use tff_ir::{CompiledComputation, Intrinsic};
 use tff_types::{FunctionType, Type};
 
 /// What computations run on.
@@ -31,7 +30,7 @@ pub(crate) trait Elsewhere: Sync {
     fn call(
         &self,
         ctx: &Context<'_>,
-        intrinsic: Intrinsic,
+        intrinsic: &Intrinsic,
         ty: &Type,
         argument: &Value,
     ) -> Result<Option<Value>, ExecError>;

@@ -1,62 +1,49 @@
-//! The intrinsics that the evaluator runs, by their uris.
+//! The intrinsics that the evaluator runs.
 
-/// An intrinsic that is run as it stands; every other one is reduced to these by a compiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Intrinsic {
-    FederatedAggregate,
-    FederatedApply,
-    FederatedBroadcast,
-    FederatedEvalAtClients,
-    FederatedEvalAtServer,
-    FederatedMap,
-    FederatedMapAllEqual,
-    FederatedSelect,
-    FederatedValueAtClients,
-    FederatedValueAtServer,
-    FederatedZipAtClients,
-    FederatedZipAtServer,
-    SequenceMap,
-    SequenceReduce,
+use super::run::Context;
+use super::{federated, sequences};
+use crate::{ExecError, Value};
+use tff_ir::Intrinsic;
+use tff_types::Type;
+
+/// Runs an intrinsic of this type on its argument.
+type Native = fn(&Context<'_>, &Type, Value) -> Result<Value, ExecError>;
+
+/// How an intrinsic is run as it stands; `None` for one that a compiler has to reduce to these.
+pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
+    let run: Native = match intrinsic {
+        Intrinsic::FederatedAggregate => |ctx, _, argument| federated::aggregate(ctx, &argument),
+        Intrinsic::FederatedApply | Intrinsic::FederatedMap => |ctx, _, argument| federated::map(ctx, &argument),
+        Intrinsic::FederatedMapAllEqual => |ctx, _, argument| federated::map_all_equal(ctx, &argument),
+        Intrinsic::FederatedBroadcast => |_, _, argument| federated::broadcast(argument),
+        Intrinsic::FederatedEvalAtClients => |ctx, _, argument| federated::eval_at_clients(ctx, &argument),
+        Intrinsic::FederatedEvalAtServer => |ctx, _, argument| federated::eval_at_server(ctx, &argument),
+        Intrinsic::FederatedSelect => |ctx, ty, argument| federated::select(ctx, ty, &argument),
+        Intrinsic::FederatedValueAtClients => |_, _, argument| federated::value_at_clients(argument),
+        Intrinsic::FederatedValueAtServer => |_, _, argument| federated::value_at_server(argument),
+        Intrinsic::FederatedZipAtClients => |_, _, argument| federated::zip_at_clients(&argument),
+        Intrinsic::FederatedZipAtServer => |_, _, argument| federated::zip_at_server(&argument),
+        Intrinsic::SequenceMap => |ctx, ty, argument| sequences::map(ctx, ty, &argument),
+        Intrinsic::SequenceReduce => |ctx, _, argument| sequences::reduce(ctx, &argument),
+        Intrinsic::FederatedMean
+        | Intrinsic::FederatedMin
+        | Intrinsic::FederatedMax
+        | Intrinsic::FederatedSecureSum
+        | Intrinsic::FederatedSecureSumBitwidth
+        | Intrinsic::FederatedSecureSelect
+        | Intrinsic::FederatedSum
+        | Intrinsic::FederatedWeightedMean
+        | Intrinsic::GenericPlus
+        | Intrinsic::GenericMultiply
+        | Intrinsic::GenericDivide
+        | Intrinsic::GenericZero
+        | Intrinsic::SequenceSum
+        | Intrinsic::FederatedSecureModularSum
+        | Intrinsic::Other(_) => return None,
+    };
+    Some(run)
 }
 
-impl Intrinsic {
-    const ALL: [Self; 14] = [
-        Self::FederatedAggregate,
-        Self::FederatedApply,
-        Self::FederatedBroadcast,
-        Self::FederatedEvalAtClients,
-        Self::FederatedEvalAtServer,
-        Self::FederatedMap,
-        Self::FederatedMapAllEqual,
-        Self::FederatedSelect,
-        Self::FederatedValueAtClients,
-        Self::FederatedValueAtServer,
-        Self::FederatedZipAtClients,
-        Self::FederatedZipAtServer,
-        Self::SequenceMap,
-        Self::SequenceReduce,
-    ];
-
-    pub(crate) const fn uri(self) -> &'static str {
-        match self {
-            Self::FederatedAggregate => "federated_aggregate",
-            Self::FederatedApply => "federated_apply",
-            Self::FederatedBroadcast => "federated_broadcast",
-            Self::FederatedEvalAtClients => "federated_eval_at_clients",
-            Self::FederatedEvalAtServer => "federated_eval_at_server",
-            Self::FederatedMap => "federated_map",
-            Self::FederatedMapAllEqual => "federated_map_all_equal",
-            Self::FederatedSelect => "federated_select",
-            Self::FederatedValueAtClients => "federated_value_at_clients",
-            Self::FederatedValueAtServer => "federated_value_at_server",
-            Self::FederatedZipAtClients => "federated_zip_at_clients",
-            Self::FederatedZipAtServer => "federated_zip_at_server",
-            Self::SequenceMap => "sequence_map",
-            Self::SequenceReduce => "sequence_reduce",
-        }
-    }
-
-    pub(crate) fn from_uri(uri: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|intrinsic| intrinsic.uri() == uri)
-    }
+pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
+    ExecError::UnknownIntrinsic(intrinsic.uri().into())
 }

@@ -17,5 +17,4 @@ pub(crate) use code::{Code, Compilation, compile};
 pub(crate) use federated::{arguments, is_placed, leaves};
 pub use function::value_from_proto;
 pub(crate) use host::{Elsewhere, Host};
-pub(crate) use intrinsic::Intrinsic;
 pub(crate) use run::{Context, Frame, select};

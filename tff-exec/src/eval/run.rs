@@ -3,13 +3,11 @@
 use super::code::Code;
 use super::function::{Closure, Kind};
 use super::host::{Elsewhere, Host};
-use super::intrinsic::Intrinsic;
-use super::{federated, sequences};
+use super::intrinsic::{native, unknown};
 use crate::values::check_n_clients;
 use crate::{ClientValues, ExecError, Function, Value};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tff_types::Type;
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
 /// a computation without types may call itself for ever.
@@ -130,37 +128,19 @@ impl<'a> Context<'a> {
                 inner.eval(&lambda.result, &mut frame)
             }
             Kind::Intrinsic(intrinsic, ty) => {
+                let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
-                inner.call_intrinsic(*intrinsic, ty, argument).map_err(|error| error.at(intrinsic.uri()))
+                let there = match self.elsewhere {
+                    Some(elsewhere) => elsewhere.call(&inner, intrinsic, ty, &argument),
+                    None => Ok(None),
+                };
+                let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
+                value.map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => {
                 stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.host)?.consume(argument))
             }
             Kind::Own(prepared, _) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || prepared.consume(argument)),
-            Kind::Unknown(uri) => Err(ExecError::UnknownIntrinsic(uri.clone())),
-        }
-    }
-
-    fn call_intrinsic(&self, intrinsic: Intrinsic, ty: &Type, argument: Value) -> Result<Value, ExecError> {
-        if let Some(elsewhere) = self.elsewhere
-            && let Some(value) = elsewhere.call(self, intrinsic, ty, &argument)?
-        {
-            return Ok(value);
-        }
-        match intrinsic {
-            Intrinsic::FederatedAggregate => federated::aggregate(self, &argument),
-            Intrinsic::FederatedApply | Intrinsic::FederatedMap => federated::map(self, &argument),
-            Intrinsic::FederatedMapAllEqual => federated::map_all_equal(self, &argument),
-            Intrinsic::FederatedBroadcast => federated::broadcast(argument),
-            Intrinsic::FederatedEvalAtClients => federated::eval_at_clients(self, &argument),
-            Intrinsic::FederatedEvalAtServer => federated::eval_at_server(self, &argument),
-            Intrinsic::FederatedSelect => federated::select(self, ty, &argument),
-            Intrinsic::FederatedValueAtClients => federated::value_at_clients(argument),
-            Intrinsic::FederatedValueAtServer => federated::value_at_server(argument),
-            Intrinsic::FederatedZipAtClients => federated::zip_at_clients(&argument),
-            Intrinsic::FederatedZipAtServer => federated::zip_at_server(&argument),
-            Intrinsic::SequenceMap => sequences::map(self, ty, &argument),
-            Intrinsic::SequenceReduce => sequences::reduce(self, &argument),
         }
     }
 

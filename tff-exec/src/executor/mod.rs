@@ -7,7 +7,6 @@ use crate::values::{ReadDataset, check, check_n_clients, conform};
 use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use tff_ir::{Comp, CompiledComputation};
 use tff_types::{FunctionType, Placement, Type};
@@ -22,9 +21,8 @@ pub type Compile = dyn Fn(&Comp) -> Result<Comp, String> + Send + Sync;
 pub struct Options {
     /// How many threads compute for clients; all cores where that is `None` or zero.
     pub threads: Option<usize>,
-    /// The directory that holds `libtensorflow.so`, unless the environment variable
-    /// `TENSORFLOW_DIR` names one.
-    pub library_dir: Option<PathBuf>,
+    /// What runs TensorFlow's graphs.
+    pub tensorflow: tensorflow::Library,
     /// Whether TensorFlow runs also the small graphs that need no library: they give the same, so
     /// that this is for tests of graphs.
     pub without_kernels: bool,
@@ -42,7 +40,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("threads", &self.threads)
-            .field("library_dir", &self.library_dir)
+            .field("tensorflow", &self.tensorflow)
             .field("without_kernels", &self.without_kernels)
             .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
@@ -126,7 +124,7 @@ impl Executor {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow = TensorFlow::new(tensorflow::Options {
-            library_dir: options.library_dir,
+            library: options.tensorflow,
             kernels: !options.without_kernels,
             ..Default::default()
         });

@@ -25,3 +25,6 @@ pub(crate) const fn name(code: i32) -> &'static str {
 
 /// The code of an error of which nothing else is known.
 pub(crate) const UNKNOWN: i32 = 2;
+
+/// The code of an error that should not occur.
+pub(crate) const INTERNAL: i32 = 13;

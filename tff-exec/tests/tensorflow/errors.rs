@@ -161,7 +161,7 @@ fn names_and_element_types_are_checked_when_prepared() {
     );
     insta::assert_snapshot!(
         check(of(Some(tensor("x:0")), tensor("y:0")), Some(float32()), Type::scalar(DType::Int32)),
-        @"result: TensorFlow refuses the computation: the tensor `y:0` is of Float, not of int32"
+        @"result: TensorFlow refuses the computation: the tensor `y:0` is of float32, not of int32"
     );
     insta::assert_snapshot!(
         check(of(Some(tensor("x:0")), tensor("y:0")), Some(Type::tuple([float32()]).unwrap()), float32()),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use tff_exec::leaf::Prepared;
-use tff_exec::leaf::tensorflow::Options;
+use tff_exec::leaf::tensorflow::{Library, Options};
 use tff_exec::{ExecError, TensorFlow, Value};
 use tff_ir::{Array, Opaque, Scalar, SequenceBinding, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
@@ -19,15 +19,18 @@ pub(crate) const STRING: i32 = 7;
 pub(crate) const INT64: i32 = 9;
 pub(crate) const VARIANT: i32 = 21;
 
-/// The directory of the repository that holds `.native`.
-fn native_dir() -> PathBuf {
+/// The library that the environment names, else the one in `.native` in a folder above the crate.
+pub(crate) fn native_dir() -> PathBuf {
+    if let Some(dir) = std::env::var_os("TENSORFLOW_DIR") {
+        return dir.into();
+    }
     let start = Path::new(env!("CARGO_MANIFEST_DIR"));
     let dir = start.ancestors().map(|dir| dir.join(".native/tensorflow")).find(|dir| dir.is_dir());
     dir.expect("no .native/tensorflow above the crate: run scripts/native.sh")
 }
 
 pub(crate) fn leaf_with(options: Options) -> TensorFlow {
-    TensorFlow::new(Options { library_dir: Some(native_dir()), ..options })
+    TensorFlow::new(Options { library: Library::Path(native_dir()), ..options })
 }
 
 /// One leaf for all tests of the process, as an executor has one. It runs everything in

@@ -12,7 +12,8 @@ pub(crate) fn options() -> Options {
 /// What makes an executor on this runtime, with TensorFlow too.
 pub(crate) fn executor_options() -> tff_exec::Options {
     let mut options = tff_exec::Options::default();
-    options.library_dir = native("tensorflow");
+    let tensorflow = std::env::var_os("TENSORFLOW_DIR").map(PathBuf::from).or_else(|| native("tensorflow"));
+    options.tensorflow = tensorflow.map(tff_exec::leaf::tensorflow::Library::Path).unwrap_or_default();
     options.xla = library();
     options
 }
@@ -24,7 +25,9 @@ const fn library() -> Library {
 
 #[cfg(not(feature = "xla"))]
 fn library() -> Library {
-    Library::Plugin(vec![native("pjrt").unwrap_or_default().join("pjrt_c_api_cpu_plugin.so")])
+    let provisioned = || native("pjrt").unwrap_or_default().join("pjrt_c_api_cpu_plugin.so");
+    let plugin = std::env::var_os("TFF_PJRT_PLUGIN").map_or_else(provisioned, Into::into);
+    Library::Plugin(tff_exec::leaf::xla::Plugin::new(vec![plugin]))
 }
 
 /// A folder of `.native` in a folder above the crate.

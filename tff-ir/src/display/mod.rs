@@ -96,7 +96,7 @@ impl<W: Write> Printer<'_, W> {
                 self.comp(&block.result)?;
                 self.write_str(")")
             }
-            CompKind::Intrinsic(intrinsic) => self.write_str(&intrinsic.uri),
+            CompKind::Intrinsic(intrinsic) => self.write_str(intrinsic.uri()),
             CompKind::Data(_) => write!(self, "data#{}", comp.checksum()),
             CompKind::Placement(placement) => self.write_str(placement.name()),
             CompKind::Literal(literal) => crate::literal::numpy(&literal.array, self),

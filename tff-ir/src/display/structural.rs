@@ -118,7 +118,7 @@ enum Side {
 fn drawing(comp: &Comp) -> Drawing {
     with_stack(|| match comp.kind() {
         CompKind::Reference(reference) => Drawing::of(&format!("Ref({})", reference.name)),
-        CompKind::Intrinsic(intrinsic) => Drawing::of(&intrinsic.uri),
+        CompKind::Intrinsic(intrinsic) => Drawing::of(intrinsic.uri()),
         CompKind::Data(_) => Drawing::of(&format!("Data({})", comp.checksum())),
         CompKind::Placement(_) => Drawing::of("Placement"),
         CompKind::Literal(literal) => {

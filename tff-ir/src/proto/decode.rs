@@ -2,7 +2,7 @@
 
 use super::opaque;
 use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, untyped};
-use crate::comp::{Block, Call, Data, Intrinsic, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
+use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
 use crate::diag::{FirstLine, OneLine, Shown};
 use crate::path::Name;
 use crate::visit::with_stack;
@@ -207,7 +207,7 @@ impl Decoder {
             Kind::Call(call) => CompKind::Call(self.call(call)?),
             Kind::Lambda(lambda) => CompKind::Lambda(self.lambda(lambda, stated)?),
             Kind::Block(block) => CompKind::Block(self.block(block)?),
-            Kind::Intrinsic(intrinsic) => CompKind::Intrinsic(Intrinsic { uri: intrinsic.uri.as_str().into() }),
+            Kind::Intrinsic(intrinsic) => CompKind::Intrinsic(intrinsic.uri.as_str().into()),
             Kind::Data(data) => CompKind::Data(Data { content: self.data_content(data)? }),
             Kind::Placement(placement) => {
                 CompKind::Placement(Placement::from_proto(placement).map_err(|problem| self.error(problem))?)

@@ -98,7 +98,7 @@ impl Encoder {
                 let result = Some(Box::new(self.part(CompStep::BlockResult, &block.result, depth + 1)?));
                 Kind::Block(Box::new(pb::Block { local, result }))
             }
-            CompKind::Intrinsic(intrinsic) => Kind::Intrinsic(pb::Intrinsic { uri: intrinsic.uri.to_string() }),
+            CompKind::Intrinsic(intrinsic) => Kind::Intrinsic(pb::Intrinsic { uri: intrinsic.uri().to_owned() }),
             CompKind::Data(data) => Kind::Data(data_to_proto(&data.content)),
             CompKind::Placement(placement) => Kind::Placement(placement.to_proto()),
             CompKind::Literal(literal) => Kind::Literal(pb::Literal { value: Some(literal.array.to_proto_list()) }),

@@ -6,7 +6,7 @@
 use super::ast::{Id, Written, WrittenKind};
 use super::error::{TextError, TextProblem};
 use super::resolve::{Hint, Resolver};
-use crate::{BuildError, Comp, IntrinsicDef};
+use crate::{BuildError, Comp, Intrinsic};
 use std::sync::Arc;
 use tff_types::{DType, Placement, PlacementSpec, Type, TypeError, TypeKind};
 
@@ -14,7 +14,7 @@ use tff_types::{DType, Placement, PlacementSpec, Type, TypeError, TypeKind};
 pub(super) fn call(
     resolver: &mut Resolver<'_>,
     callee: &Written,
-    intrinsic: &'static IntrinsicDef,
+    intrinsic: &Intrinsic,
     argument: Id,
 ) -> Result<(Comp, Comp), TextError> {
     let written = resolver.written(argument)?;
@@ -23,7 +23,7 @@ pub(super) fn call(
         _ => resolver.comp(argument, &Hint::None)?,
     };
     let ty = instance(intrinsic, argument.ty()).map_err(|problem| resolver.error(callee.span, problem))?;
-    let function = Comp::intrinsic(intrinsic.uri, ty).map_err(|error| resolver.error(callee.span, error))?;
+    let function = Comp::intrinsic(intrinsic.clone(), ty).map_err(|error| resolver.error(callee.span, error))?;
     Ok((function, argument))
 }
 
@@ -32,7 +32,7 @@ pub(super) fn call(
 fn functions_last(
     resolver: &mut Resolver<'_>,
     written: &Written,
-    intrinsic: &IntrinsicDef,
+    intrinsic: &Intrinsic,
     elements: &[(Option<Arc<str>>, Id)],
 ) -> Result<Comp, TextError> {
     let mut parts: Vec<Option<Comp>> = vec![None; elements.len()];
@@ -43,7 +43,7 @@ fn functions_last(
                 continue;
             }
             let types: Vec<Option<&Type>> = parts.iter().map(|part| part.as_ref().map(Comp::ty)).collect();
-            let hint = if lambdas { parameter(intrinsic.uri, index, &types) } else { None };
+            let hint = if lambdas { parameter(intrinsic, index, &types) } else { None };
             let part = resolver.comp(*id, &hint.map_or(Hint::None, Hint::Parameter))?;
             if let Some(place) = parts.get_mut(index) {
                 *place = Some(part);
@@ -58,19 +58,23 @@ fn functions_last(
 
 /// The type of the parameter of the function at this position of the argument, from the types of
 /// the other elements.
-fn parameter(uri: &str, index: usize, types: &[Option<&Type>]) -> Option<Type> {
+fn parameter(intrinsic: &Intrinsic, index: usize, types: &[Option<&Type>]) -> Option<Type> {
     let at = |index: usize| types.get(index).copied().flatten();
     let member = |index| at(index).and_then(Type::as_federated).map(|it| &it.member);
     let element = |index| at(index).and_then(Type::as_sequence).map(|it| &it.element);
     let pair = |left: Option<&Type>, right: Option<&Type>| Type::tuple([left?.clone(), right?.clone()]).ok();
-    match (uri, index) {
-        ("federated_map" | "federated_map_all_equal" | "federated_apply", 0) => member(1).cloned(),
-        ("sequence_map", 0) => element(1).cloned(),
-        ("sequence_reduce", 2) => pair(at(1), element(0)),
-        ("federated_aggregate", 2) => pair(at(1), member(0)),
-        ("federated_aggregate", 3) => pair(accumulated(types), accumulated(types)),
-        ("federated_aggregate", 4) => accumulated(types).cloned(),
-        ("federated_select" | "federated_secure_select", 3) => pair(member(2), Some(&Type::scalar(DType::Int32))),
+    match (intrinsic, index) {
+        (Intrinsic::FederatedMap | Intrinsic::FederatedMapAllEqual | Intrinsic::FederatedApply, 0) => {
+            member(1).cloned()
+        }
+        (Intrinsic::SequenceMap, 0) => element(1).cloned(),
+        (Intrinsic::SequenceReduce, 2) => pair(at(1), element(0)),
+        (Intrinsic::FederatedAggregate, 2) => pair(at(1), member(0)),
+        (Intrinsic::FederatedAggregate, 3) => pair(accumulated(types), accumulated(types)),
+        (Intrinsic::FederatedAggregate, 4) => accumulated(types).cloned(),
+        (Intrinsic::FederatedSelect | Intrinsic::FederatedSecureSelect, 3) => {
+            pair(member(2), Some(&Type::scalar(DType::Int32)))
+        }
         _ => None,
     }
 }
@@ -83,30 +87,31 @@ fn accumulated<'t>(types: &[Option<&'t Type>]) -> Option<&'t Type> {
 }
 
 /// The type of the intrinsic where it is called with an argument of this type.
-pub(super) fn instance(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
+pub(super) fn instance(intrinsic: &Intrinsic, argument: &Type) -> Result<Type, TextProblem> {
     let invalid = |error: TypeError| TextProblem::Build(BuildError::Type(error));
-    match intrinsic.uri {
-        "federated_zip_at_clients" => zip(argument, Placement::Clients).map_err(invalid),
-        "federated_zip_at_server" => zip(argument, Placement::Server).map_err(invalid),
-        "federated_aggregate" => {
+    match intrinsic {
+        Intrinsic::FederatedZipAtClients => zip(argument, Placement::Clients).map_err(invalid),
+        Intrinsic::FederatedZipAtServer => zip(argument, Placement::Server).map_err(invalid),
+        Intrinsic::FederatedAggregate => {
             let widened = with_accumulated_zero(argument).map_err(invalid)?;
             instantiate(intrinsic, widened.as_ref().unwrap_or(argument))
         }
         // What the quotient is, the signature does not say.
-        "generic_divide" => Err(TextProblem::IntrinsicNeedsType(intrinsic.uri.to_owned())),
+        Intrinsic::GenericDivide => Err(TextProblem::IntrinsicNeedsType(intrinsic.uri().to_owned())),
         _ => instantiate(intrinsic, argument),
     }
 }
 
 /// The instance of the signature whose parameter is the argument as it is, but for what the
 /// signature does not have: names of what is a list of arguments, and all-equal bits.
-fn instantiate(intrinsic: &IntrinsicDef, argument: &Type) -> Result<Type, TextProblem> {
-    let template = intrinsic.template();
+fn instantiate(intrinsic: &Intrinsic, argument: &Type) -> Result<Type, TextProblem> {
+    let needs_type = || TextProblem::IntrinsicNeedsType(intrinsic.uri().to_owned());
+    let template = intrinsic.def().ok_or_else(needs_type)?.template();
     let parameter = template.as_function().and_then(|function| function.parameter.as_ref());
     let argument = parameter.and_then(|parameter| as_parameter(parameter, argument).ok()).unwrap_or(argument.clone());
     let instance = template
         .instantiate(&argument)
-        .map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri.to_owned(), error: Box::new(error) })?;
+        .map_err(|error| TextProblem::Intrinsic { uri: intrinsic.uri().to_owned(), error: Box::new(error) })?;
     let exact = instance.as_function().map(|function| Type::function(Some(argument), function.result.clone()));
     Ok(exact.and_then(Result::ok).filter(|ty| intrinsic.check_instance(ty).is_ok()).unwrap_or(instance))
 }

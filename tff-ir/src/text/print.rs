@@ -3,7 +3,7 @@
 use super::bodies::{Bodies, BodyKind};
 use super::{MAX_LEVELS, constant, infer};
 use crate::visit::with_stack;
-use crate::{Call, Comp, CompEncodeError, CompKind, DataContent, IntrinsicDef, Scope};
+use crate::{Call, Comp, CompEncodeError, CompKind, DataContent, Scope};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::HashMap;
@@ -126,7 +126,7 @@ fn widths(comp: &Comp) -> HashMap<usize, usize> {
                 6 + lambda.parameter.as_ref().map_or(0, |it| it.name.len() + it.ty.quoted().to_string().len() + 1)
             }
             CompKind::Block(_) => WIDE,
-            CompKind::Intrinsic(intrinsic) => intrinsic.uri.len() + 1,
+            CompKind::Intrinsic(intrinsic) => intrinsic.uri().len() + 1,
             CompKind::Literal(literal) => 8 + 4 * literal.array.len(),
             CompKind::Data(_) | CompKind::CompiledComputation(_) => 21,
             CompKind::Selection(_) | CompKind::Call(_) | CompKind::Placement(_) => 4,
@@ -172,7 +172,7 @@ impl<'a> Printer<'a> {
             }
             CompKind::Call(call) => {
                 match call.function.as_intrinsic() {
-                    Some(intrinsic) if type_follows(call) => write!(self.out, "%{}", Name(&intrinsic.uri))?,
+                    Some(intrinsic) if type_follows(call) => write!(self.out, "%{}", Name(intrinsic.uri()))?,
                     _ => self.comp(&call.function)?,
                 }
                 self.out.push('(');
@@ -206,7 +206,7 @@ impl<'a> Printer<'a> {
                 }
                 Ok(())
             }
-            CompKind::Intrinsic(intrinsic) => write!(self.out, "%{}:{}", Name(&intrinsic.uri), comp.ty().quoted()),
+            CompKind::Intrinsic(intrinsic) => write!(self.out, "%{}:{}", Name(intrinsic.uri()), comp.ty().quoted()),
             CompKind::Data(data) => {
                 if let DataContent::Uri(uri) = &data.content {
                     self.out.push_str("data ");
@@ -265,7 +265,7 @@ impl<'a> Printer<'a> {
 
 /// Whether the type of a called intrinsic is what the parser finds from the argument.
 fn type_follows(call: &Call) -> bool {
-    let intrinsic = call.function.as_intrinsic().and_then(|intrinsic| IntrinsicDef::find(&intrinsic.uri));
+    let intrinsic = call.function.as_intrinsic();
     let Some((intrinsic, argument)) = intrinsic.zip(call.argument.as_ref()) else { return false };
     infer::instance(intrinsic, argument.ty()).is_ok_and(|ty| is_same(&ty, call.function.ty()))
 }

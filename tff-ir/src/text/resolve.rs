@@ -7,7 +7,7 @@ use super::error::{TextError, TextProblem};
 use super::parse::Tree;
 use super::{Environment, infer};
 use crate::visit::with_stack;
-use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, IntrinsicDef, Opaque, Scalar, Scope};
+use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, Opaque, Scalar, Scope};
 use half::{bf16, f16};
 use prost::Message;
 use std::collections::HashMap;
@@ -140,37 +140,37 @@ impl<'a> Resolver<'a> {
         if let Some(placement) = Placement::ALL.into_iter().find(|it| it.name() == &**name) {
             return Ok(Comp::placement(placement));
         }
-        match (&**name, IntrinsicDef::find(name)) {
-            (_, Some(_)) => self.intrinsic(written, name, None, hint),
-            ("True" | "true", None) => self.plain(written, &Plain::Bool(true), hint),
-            ("False" | "false", None) => self.plain(written, &Plain::Bool(false), hint),
-            ("nan", None) => self.plain(written, &Plain::Float(f64::NAN), hint),
-            ("inf", None) => self.plain(written, &Plain::Float(f64::INFINITY), hint),
+        match &**name {
+            "True" | "true" => self.plain(written, &Plain::Bool(true), hint),
+            "False" | "false" => self.plain(written, &Plain::Bool(false), hint),
+            "nan" => self.plain(written, &Plain::Float(f64::NAN), hint),
+            "inf" => self.plain(written, &Plain::Float(f64::INFINITY), hint),
+            uri if Intrinsic::from(uri).def().is_some() => self.intrinsic(written, name, None, hint),
             _ => Err(self.error(written.span, TextProblem::UnknownName(name.to_string()))),
         }
     }
 
     /// An intrinsic of the type it says, or else of the one that is expected.
     fn intrinsic(&self, written: &Written, uri: &Arc<str>, ty: Option<&Type>, hint: &Hint) -> Result<Comp, TextError> {
-        let fits = |ty: &&Type| IntrinsicDef::find(uri).is_some_and(|intrinsic| intrinsic.check_instance(ty).is_ok());
+        let intrinsic = Intrinsic::from(uri.clone());
+        let fits = |ty: &&Type| intrinsic.def().is_some() && intrinsic.check_instance(ty).is_ok();
         match ty.or_else(|| hint.ty().filter(fits)) {
             // Whether the type is an instance of the signature is for the validator to say, as it is for
             // messages.
-            Some(ty) => self.built(written, Comp::stated(CompKind::Intrinsic(Intrinsic { uri: uri.clone() }), ty)),
+            Some(ty) => self.built(written, Comp::stated(CompKind::Intrinsic(intrinsic), ty)),
             None => Err(self.error(written.span, TextProblem::IntrinsicNeedsType(uri.to_string()))),
         }
     }
 
     /// The intrinsic that is meant, if its type is still to be found.
-    fn as_intrinsic(&self, written: &Written) -> Option<&'static IntrinsicDef> {
-        match &written.kind {
-            WrittenKind::Intrinsic { uri, ty: None } => IntrinsicDef::find(uri),
-            WrittenKind::Name { name, ty: None } => {
-                let is_bound = self.scope.get(name).is_some() || self.environment.names.contains_key(name);
-                if is_bound { None } else { IntrinsicDef::find(name) }
-            }
-            _ => None,
-        }
+    fn as_intrinsic(&self, written: &Written) -> Option<Intrinsic> {
+        let is_bound = |name| self.scope.get(name).is_some() || self.environment.names.contains_key(name);
+        let uri = match &written.kind {
+            WrittenKind::Intrinsic { uri, ty: None } => uri,
+            WrittenKind::Name { name, ty: None } if !is_bound(name) => name,
+            _ => return None,
+        };
+        Some(Intrinsic::from(&**uri)).filter(|intrinsic| intrinsic.def().is_some())
     }
 
     fn structure(
@@ -191,7 +191,7 @@ impl<'a> Resolver<'a> {
     fn call(&mut self, written: &Written, function: Id, argument: Option<Id>) -> Result<Comp, TextError> {
         let callee = self.written(function)?;
         if let (Some(intrinsic), Some(argument)) = (self.as_intrinsic(callee), argument) {
-            let (function, argument) = infer::call(self, callee, intrinsic, argument)?;
+            let (function, argument) = infer::call(self, callee, &intrinsic, argument)?;
             self.place(&function, callee.span);
             return self.built(written, Comp::call(function, Some(argument)));
         }

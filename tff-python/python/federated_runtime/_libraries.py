@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pathlib
+import sys
 
 # Packages with a PJRT plugin for CPUs, and the plugin in each; the extra `xla` installs the first.
 _PLUGINS = (("lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),)
@@ -20,9 +21,10 @@ def _package(name):
 
 
 def pjrt():
-    """The PJRT plugin of an installed package; None where there is none, or ``TFF_PJRT_PLUGIN`` names one."""
-    if os.environ.get("TFF_PJRT_PLUGIN"):
-        return None
+    """The PJRT plugin that ``TFF_PJRT_PLUGIN`` names, or that of an installed package; None where there is none."""
+    named = os.environ.get("TFF_PJRT_PLUGIN")
+    if named:
+        return pathlib.Path(named)
     for name, file in _PLUGINS:
         folder = _package(name)
         if folder is not None and (folder / file).is_file():
@@ -31,20 +33,25 @@ def pjrt():
 
 
 def tensorflow():
-    """The libtensorflow of the installed TensorFlow; None where there is none, or ``TENSORFLOW_DIR`` names one."""
-    if os.environ.get("TENSORFLOW_DIR"):
+    """The libtensorflow that ``TENSORFLOW_DIR`` names, or that of the installed TensorFlow.
+
+    None where there is none, and where the process has loaded one: it can have no other.
+    """
+    if "tensorflow" in sys.modules:
         return None
+    named = os.environ.get("TENSORFLOW_DIR")
+    if named:
+        return pathlib.Path(named)
     folder = _package("tensorflow")
     if folder is None:
         return None
-    found = sorted(folder.glob("libtensorflow_cc.*"))
-    return found[0] if found else None
+    return next(iter(sorted(folder.glob("libtensorflow_cc.*"))), None)
 
 
 def export():
     """Names the installed libraries in the environment, for the commands, which look there."""
-    plugin, library = pjrt(), tensorflow()
-    if plugin is not None:
-        os.environ["TFF_PJRT_PLUGIN"] = str(plugin)
-    if library is not None:
-        os.environ["TENSORFLOW_DIR"] = str(library.parent)
+    for name, path in (("TFF_PJRT_PLUGIN", pjrt()), ("TENSORFLOW_DIR", tensorflow())):
+        if path is not None:
+            os.environ[name] = str(path)
+    # Otherwise the libraries log what they return as errors too.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -1,11 +1,9 @@
 //! Bindings: how the value of a parameter becomes tensors to feed, and fetched tensors a result.
 
 use super::graph::{TensorName, canonical_dataset};
-use super::native::Native;
 use super::status::{prepare_error, run_error};
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
-use std::sync::Arc;
 use tff_ir::{SequenceBinding, TensorFlowBinding};
 use tff_types::{DType, TensorType, Type, TypeKind};
 
@@ -80,16 +78,6 @@ impl Parameter {
 pub(in crate::leaf) enum Fed {
     Tensor(Tensor),
     Sequence(Sequence),
-}
-
-impl Fed {
-    /// In TensorFlow's memory.
-    pub(super) fn native(&self) -> Result<Arc<Native>, ExecError> {
-        match self {
-            Self::Tensor(tensor) => Ok(tensor.native(|_| true, Native::from_array)?),
-            Self::Sequence(sequence) => Ok(Arc::new(Native::from_string(sequence.dataset()?))),
-        }
-    }
 }
 
 impl Slot {

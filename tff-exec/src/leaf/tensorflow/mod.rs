@@ -5,12 +5,13 @@
 //! does not hold yet into its memory, runs on the caller's thread, and returns views of the
 //! tensors that were fetched.
 
+mod abi;
 pub(super) mod binding;
 mod dataset;
 mod ffi;
 pub(super) mod graph;
 mod library;
-pub(super) mod native;
+mod native;
 mod pool;
 mod prepared;
 mod reduce;
@@ -23,19 +24,18 @@ use crate::leaf::{Prepared, recent::Recent};
 use crate::values::{ExecError, ReadDataset, Value};
 use bytes::Bytes;
 use dataset::{Form, Reader};
+use ffi::Api;
+pub use library::Library;
 use runner::Runner;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tff_types::{FunctionType, Type};
 
 /// Where libtensorflow is, and what the leaf keeps and accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The directory that holds `libtensorflow.so` (or `.dylib`). The environment's
-    /// `TENSORFLOW_DIR` comes before it; where both are missing the library is looked for in the
-    /// system's library path and in `/usr/local/lib`.
-    pub library_dir: Option<PathBuf>,
+    /// What runs graphs.
+    pub library: Library,
     /// How many prepared computations are kept; the one unused for longest makes room.
     pub max_prepared: usize,
     /// Whether graphs that are simple enough are run without TensorFlow. The results are the same.
@@ -49,7 +49,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            library_dir: None,
+            library: Library::default(),
             max_prepared: 512,
             kernels: true,
             max_sequence_elements: 1 << 20,
@@ -68,14 +68,14 @@ pub struct TensorFlow {
 }
 
 impl TensorFlow {
-    /// A leaf that opens the library of the process on first use.
+    /// A leaf that opens the library on first use. The library is opened once in a process, and stays
+    /// open.
     ///
-    /// TensorFlow reads its settings from the environment of the process, so this sets
-    /// `TF_CPP_MIN_LOG_LEVEL` (to fatal errors only, since all others are returned) and `TENSORFLOW_DIR` there unless they are set.
-    /// Call it early, while no foreign code in another thread reads the environment.
+    /// TensorFlow logs to stderr what it returns as errors too, unless the environment variable
+    /// `TF_CPP_MIN_LOG_LEVEL` was 3 when the process began, or a program set it before the library
+    /// was opened. Nothing here writes to the environment: only a program knows when that is sound.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        library::announce(options.library_dir.as_deref());
         let (prepared, readers) = (Recent::new(options.max_prepared), Recent::new(options.max_prepared));
         Self { options, prepared, readers }
     }
@@ -91,7 +91,11 @@ impl TensorFlow {
     /// # Errors
     /// [`ExecError::Library`].
     pub fn open(&self) -> Result<(), ExecError> {
-        library::open()
+        self.library().map(drop)
+    }
+
+    fn library(&self) -> Result<&'static Api, ExecError> {
+        library::open(&self.options.library)
     }
 
     /// Checks and imports a computation of this type, or finds it among those that were.
@@ -104,7 +108,7 @@ impl TensorFlow {
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || Runner::new(comp, ty, self.options.kernels).map(Arc::new),
+            || Runner::new(comp, ty, &self.options).map(Arc::new),
         )?;
         Ok(runner)
     }
@@ -115,10 +119,7 @@ impl TensorFlow {
             &(element.clone(), form),
             |(ty, form), (other, other_form)| ty.ptr_eq(other) && form == other_form,
             |key, other| key == other,
-            || {
-                library::open()?;
-                Reader::new(element, form).map(Arc::new)
-            },
+            || Reader::new(self.library()?, element, form).map(Arc::new),
         )
     }
 }

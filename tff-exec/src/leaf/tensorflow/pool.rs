@@ -1,8 +1,8 @@
 //! The sessions of a graph, lent such that every call finds the state that the first one found.
 
+use super::ffi::{Failure, Graph, Operation, Session};
 use super::session;
 use std::sync::{Mutex, PoisonError};
-use tensorflow::{Graph, Operation, Session, Status};
 
 /// The sessions of a graph.
 pub(super) enum Sessions {
@@ -28,7 +28,7 @@ impl Sessions {
     ///
     /// # Errors
     /// That of the call, and where no session can be made.
-    pub(super) fn with<T>(&self, call: impl FnOnce(&Session) -> Result<T, Status>) -> Result<T, Status> {
+    pub(super) fn with<T>(&self, call: impl FnOnce(&Session) -> Result<T, Failure>) -> Result<T, Failure> {
         match self {
             Self::Shared(session) => call(session),
             Self::New(graph) => call(&session::open(graph)?),

@@ -1,11 +1,11 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
-use super::binding::{Leaf, Parameter, Slot};
-use super::graph;
-use super::native::{Native, data_type};
+use super::binding::{Fed, Leaf, Parameter, Slot};
+use super::ffi::{Api, Graph, Native, Operation, Port, Session};
+use super::graph::{self, TensorName};
 use super::pool::Sessions;
 use super::reduce::reductions_to_loops;
-use super::session::{self, Port};
+use super::session;
 use super::state::State;
 use super::status::{LEAF, describe, prepare_error, run_error};
 use crate::leaf::Prepared;
@@ -15,11 +15,11 @@ use prost::Message;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use tensorflow::{DataType, Graph, ImportGraphDefOptions, Operation, Session};
 use tff_types::{DType, FunctionType};
 
 /// A TensorFlow computation that is ready to be called.
 pub(super) struct Callable {
+    library: &'static Api,
     parameter: Parameter,
     result: Slot,
     /// Where the leaves of the parameter are fed, in their order.
@@ -47,7 +47,7 @@ impl Callable {
     ///
     /// # Errors
     /// [`ExecError::Prepare`] for everything that is wrong with the graph, the bindings or both.
-    pub(super) fn new(comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Result<Self, ExecError> {
+    pub(super) fn new(library: &'static Api, comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Result<Self, ExecError> {
         let mut fed = Vec::new();
         let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed)?;
         let mut fetched = Vec::new();
@@ -56,14 +56,14 @@ impl Callable {
         let mut def = graph::decode(&comp.graph)?;
         let mut changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
         changed |= reductions_to_loops(&mut def);
-        let state = State::of(&def);
+        let state = State::of(library, &def).map_err(|failure| prepare_error(describe(&failure)))?;
         let mut destroyers = Vec::new();
         if let State::Variables(variables) = &state {
             destroyers = graph::destroy(&mut def, variables);
             changed = true;
         }
         let bytes = if changed { Bytes::from(def.encode_to_vec()) } else { comp.graph.value.clone() };
-        let graph = import(&bytes)?;
+        let graph = import(library, &bytes)?;
 
         let mut indices = BTreeMap::new();
         let mut feeds = Vec::with_capacity(fed.len());
@@ -88,7 +88,7 @@ impl Callable {
             "" => None,
             name => Some(operation(&graph, name).map_err(|error| error.at("initialize_op"))?),
         };
-        let token = token(&graph, &comp.session_token)?;
+        let token = token(library, &graph, &comp.session_token)?;
         let sessions = match state {
             State::None => Sessions::Shared(session::open(&graph).map_err(|it| prepare_error(describe(&it)))?),
             State::Variables(_) => {
@@ -97,13 +97,13 @@ impl Callable {
             }
             State::Other => Sessions::New(graph),
         };
-        Ok(Self { parameter, result, feeds, fetches, sources, initialize, token, sessions })
+        Ok(Self { library, parameter, result, feeds, fetches, sources, initialize, token, sessions })
     }
 
     /// Calls it with an argument that was checked and taken apart.
     pub(super) fn call_with_tensors(&self, argument: &[Tensor]) -> Result<Value, ExecError> {
-        let natives = argument.iter().map(|tensor| Ok(tensor.native(|_| true, Native::from_array)?));
-        self.finish(&natives.collect::<Result<Vec<_>, ExecError>>()?)
+        let natives = argument.iter().map(|tensor| native(self.library, tensor));
+        self.finish(&natives.collect::<Result<Vec<_>, _>>()?)
     }
 
     fn finish(&self, natives: &[Arc<Native>]) -> Result<Value, ExecError> {
@@ -137,7 +137,10 @@ impl Prepared for Callable {
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
         let mut natives = Vec::with_capacity(self.feeds.len());
         self.parameter.collect(argument.cloned(), &mut |fed| {
-            natives.push(fed.native()?);
+            natives.push(match fed {
+                Fed::Tensor(tensor) => native(self.library, &tensor)?,
+                Fed::Sequence(sequence) => Arc::new(Native::from_string(self.library, sequence.dataset()?)?),
+            });
             Ok(())
         })?;
         self.finish(&natives)
@@ -156,47 +159,46 @@ impl fmt::Debug for Callable {
 }
 
 /// Imports a graph.
-pub(super) fn import(bytes: &[u8]) -> Result<Graph, ExecError> {
-    let mut graph = Graph::new();
-    graph.import_graph_def(bytes, &ImportGraphDefOptions::new()).map_err(|status| prepare_error(describe(&status)))?;
-    Ok(graph)
+pub(super) fn import(library: &'static Api, bytes: &[u8]) -> Result<Graph, ExecError> {
+    Graph::import(library, bytes).map_err(|failure| prepare_error(describe(&failure)))
 }
 
 /// The op of this name.
 pub(super) fn operation(graph: &Graph, name: &str) -> Result<Operation, ExecError> {
-    let op = graph.operation_by_name(name).ok().flatten();
-    op.ok_or_else(|| prepare_error(format!("the graph has no op `{name}`")))
+    graph.operation(name).ok_or_else(|| prepare_error(format!("the graph has no op `{name}`")))
 }
 
 /// The tensor that a leaf is bound to, checked to be of its element type.
 fn port(graph: &Graph, leaf: &Leaf) -> Result<Port, ExecError> {
     let find = || {
-        let op = operation(graph, &leaf.name.op)?;
-        let index = usize::try_from(leaf.name.index).unwrap_or(usize::MAX);
-        if index >= op.num_outputs() {
-            return Err(prepare_error(format!("the op `{}` has no output {index}", leaf.name.op)));
+        let TensorName { op, index } = &leaf.name;
+        let found = operation(graph, op)?.output(*index);
+        let (port, number) = found.ok_or_else(|| prepare_error(format!("the op `{op}` has no output {index}")))?;
+        if number == leaf.dtype.number() || number == leaf.dtype.number() + REFERENCE {
+            return Ok(port);
         }
-        let found = op.output_type(index);
-        if found != data_type(leaf.dtype) && found != reference_to(leaf.dtype) {
-            return Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", leaf.name, leaf.dtype)));
-        }
-        Ok(Port { op, index: leaf.name.index })
+        let found = DType::from_number(number).map_or_else(|| format!("type {number}"), |dtype| dtype.to_string());
+        Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", leaf.name, leaf.dtype)))
     };
     find().map_err(|error: ExecError| error.at(leaf.place.as_str()))
 }
 
-/// The type of a variable of this element type, in graphs of TensorFlow 1: fetched, it is a tensor.
-fn reference_to(dtype: DType) -> DataType {
-    DataType::UnrecognizedEnumValue(dtype.number().unsigned_abs() + 100)
+/// What TensorFlow adds to the number of an element type for a variable of it, in graphs of
+/// TensorFlow 1: fetched, it is a tensor.
+const REFERENCE: i32 = 100;
+
+/// The tensor in TensorFlow's memory.
+fn native(library: &'static Api, tensor: &Tensor) -> Result<Arc<Native>, ExecError> {
+    Ok(tensor.native(|_| true, |array| Native::from_array(library, array))?)
 }
 
 /// What is fed as the token of the session. Custom ops look up what the runner of the session
 /// keeps under it: here nothing, and the empty token says so. It is the same in every run.
-fn token(graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError> {
+fn token(library: &'static Api, graph: &Graph, name: &str) -> Result<Option<(Port, Native)>, ExecError> {
     if name.is_empty() {
         return Ok(None);
     }
-    let name = graph::TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
+    let name = TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
     let leaf = Leaf { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
-    Ok(Some((port(graph, &leaf)?, Native::from_string(Bytes::new()))))
+    Ok(Some((port(graph, &leaf)?, Native::from_string(library, Bytes::new())?)))
 }

@@ -1,6 +1,7 @@
 //! What runs a computation: kernels where these know its whole graph, else TensorFlow.
 
-use super::library;
+use super::Options;
+use super::library::{self, Library};
 use super::prepared::Callable;
 use crate::leaf::Prepared;
 use crate::leaf::kernels::Kernels;
@@ -13,6 +14,7 @@ use tff_types::FunctionType;
 pub(super) struct Runner {
     comp: Arc<tff_ir::TensorFlow>,
     ty: FunctionType,
+    library: Library,
     kernels: Option<Kernels>,
     /// There from the start without kernels, otherwise when a call first needs it.
     callable: OnceLock<Callable>,
@@ -23,9 +25,15 @@ impl Runner {
     ///
     /// # Errors
     /// [`ExecError::Library`], [`ExecError::Prepare`].
-    pub(super) fn new(comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType, kernels: bool) -> Result<Self, ExecError> {
-        let kernels = if kernels { Kernels::new(comp, ty) } else { None };
-        let runner = Self { comp: comp.clone(), ty: ty.clone(), kernels, callable: OnceLock::new() };
+    pub(super) fn new(comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType, options: &Options) -> Result<Self, ExecError> {
+        let kernels = if options.kernels { Kernels::new(comp, ty) } else { None };
+        let runner = Self {
+            comp: comp.clone(),
+            ty: ty.clone(),
+            library: options.library.clone(),
+            kernels,
+            callable: OnceLock::new(),
+        };
         if runner.kernels.is_none() {
             runner.callable()?;
         }
@@ -36,8 +44,7 @@ impl Runner {
         if let Some(callable) = self.callable.get() {
             return Ok(callable);
         }
-        library::open()?;
-        let callable = Callable::new(&self.comp, &self.ty)?;
+        let callable = Callable::new(library::open(&self.library)?, &self.comp, &self.ty)?;
         Ok(self.callable.get_or_init(|| callable))
     }
 }

@@ -1,17 +1,9 @@
 //! Sessions and single runs.
 
-use super::native::{Native, dtype_of};
+use super::ffi::{Failure, Graph, Native, Operation, Port, Session};
 use prost::Message;
 use std::sync::LazyLock;
-use tensorflow::{Code, Graph, Operation, Session, SessionOptions, SessionRunArgs, Status};
 use tff_proto::tensorflow as pb;
-
-/// One tensor of a graph: an output of an op.
-#[derive(Clone, Debug)]
-pub(super) struct Port {
-    pub(super) op: Operation,
-    pub(super) index: i32,
-}
 
 /// The options of every session: those of the reference that results depend on. No rewriting of
 /// the graph before it runs, and ops placed wherever they have a kernel.
@@ -43,10 +35,8 @@ static RUN_OPTIONS: LazyLock<Vec<u8>> =
     LazyLock::new(|| pb::RunOptions { inter_op_thread_pool: -1, ..Default::default() }.encode_to_vec());
 
 /// A session, with state of its own, on a graph that is complete.
-pub(super) fn open(graph: &Graph) -> Result<Session, Status> {
-    let mut options = SessionOptions::new();
-    options.set_config(&CONFIG)?;
-    Session::new(&options, graph)
+pub(super) fn open(graph: &Graph) -> Result<Session, Failure> {
+    Session::new(graph, &CONFIG)
 }
 
 /// Runs a graph once on the caller's thread.
@@ -55,22 +45,6 @@ pub(super) fn run<'a>(
     feeds: impl IntoIterator<Item = (&'a Port, &'a Native)>,
     targets: &[&Operation],
     fetches: &[Port],
-) -> Result<Vec<Native>, Status> {
-    let mut args = SessionRunArgs::new();
-    args.set_run_options(&RUN_OPTIONS);
-    for (port, native) in feeds {
-        native.feed(&mut args, &port.op, port.index);
-    }
-    for target in targets {
-        args.add_target(target);
-    }
-    let tokens: Vec<_> = fetches.iter().map(|port| args.request_fetch(&port.op, port.index)).collect();
-    session.run(&mut args)?;
-    let mut natives = Vec::with_capacity(tokens.len());
-    for (index, token) in tokens.into_iter().enumerate() {
-        let dtype = args.output_data_type(index).and_then(dtype_of);
-        let dtype = dtype.ok_or_else(|| Status::new_set_lossy(Code::Internal, "a result of no known element type"))?;
-        natives.push(Native::fetch(&mut args, token, dtype)?);
-    }
-    Ok(natives)
+) -> Result<Vec<Native>, Failure> {
+    session.run(&RUN_OPTIONS, feeds, targets, fetches)
 }

@@ -3,9 +3,9 @@
 //! A computation is a function: every call must see fresh variables, tables and random generators.
 //! A session keeps them, so graphs that have any are told from those that have none.
 
+use super::ffi::{Api, Failure, Graph};
 use prost::Message;
 use std::collections::BTreeMap;
-use tensorflow::Graph;
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::{DataType, GraphDef, NodeDef, OpDef};
 
@@ -26,24 +26,27 @@ impl State {
     /// TensorFlow marks the ops that may have any. Of these, most have none: they call functions,
     /// make datasets, or work on a resource that another op has made and that is looked at there.
     /// What is neither known nor unmarked counts as state.
-    pub(super) fn of(def: &GraphDef) -> Self {
-        let library = def.library.as_ref().map_or(&[][..], |library| &library.function);
-        let functions = library.iter().filter_map(|function| function.signature.as_ref());
+    ///
+    /// # Errors
+    /// TensorFlow's, where it gives no graph at all.
+    pub(super) fn of(library: &'static Api, def: &GraphDef) -> Result<Self, Failure> {
+        let functions = def.library.as_ref().map_or(&[][..], |library| &library.function);
+        let known = functions.iter().filter_map(|function| function.signature.as_ref());
         let mut sources = Sources {
-            registry: Graph::new(),
-            known: functions.map(|signature| (signature.name.as_str(), false)).collect(),
+            registry: Graph::import(library, &[])?,
+            known: known.map(|signature| (signature.name.as_str(), false)).collect(),
         };
-        if library.iter().flat_map(|function| &function.node_def).any(|node| sources.contain(&node.op)) {
-            return Self::Other;
+        if functions.iter().flat_map(|function| &function.node_def).any(|node| sources.contain(&node.op)) {
+            return Ok(Self::Other);
         }
         let nodes: Vec<&NodeDef> = def.node.iter().filter(|node| sources.contain(&node.op)).collect();
-        if nodes.is_empty() {
+        Ok(if nodes.is_empty() {
             Self::None
         } else if nodes.iter().all(|node| is_named_variable(node)) {
             Self::Variables(nodes.iter().map(|node| node.name.clone()).collect())
         } else {
             Self::Other
-        }
+        })
     }
 }
 
@@ -72,7 +75,7 @@ impl<'a> Sources<'a> {
 
 /// Whether TensorFlow marks the op as stateful, and it is not a mere user of a resource.
 fn is_source(op: &str, registry: &Graph) -> bool {
-    let def = registry.get_op_def(op).ok().and_then(|bytes| OpDef::decode(bytes.as_slice()).ok());
+    let def = registry.op_def(op).and_then(|bytes| OpDef::decode(bytes.as_slice()).ok());
     def.is_none_or(|def| {
         let uses_resource = def.input_arg.iter().any(|arg| arg.is_ref || arg.r#type == DataType::DtResource as i32);
         def.is_stateful && !uses_resource

@@ -1,8 +1,8 @@
 //! TensorFlow's errors as one line.
 
+use super::ffi::Failure;
 use crate::ExecError;
 use crate::leaf::one_line;
-use tensorflow::Status;
 
 /// The leaf's name in errors.
 pub(in crate::leaf) const LEAF: &str = "TensorFlow";
@@ -17,8 +17,8 @@ pub(in crate::leaf) fn run_error(reason: impl Into<String>) -> ExecError {
 
 /// The message on one line: of several root errors the first, without the stack traces that
 /// TensorFlow appends.
-pub(super) fn describe(status: &Status) -> String {
-    first_root(&status.to_string())
+pub(super) fn describe(failure: &Failure) -> String {
+    first_root(&failure.to_string())
 }
 
 fn first_root(message: &str) -> String {

@@ -15,9 +15,9 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Prepared, recent::Recent};
+pub use pjrt::{OptionValue, Plugin};
 use prepared::{Callable, Checked};
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tff_types::FunctionType;
 
@@ -33,26 +33,25 @@ fn run_error(reason: impl Into<String>) -> ExecError {
 }
 
 /// The library that compiles and runs modules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Library {
-    /// A PJRT plugin, a shared library that exports `GetPjrtApi`: the first of these files that
-    /// exists is opened. The environment's `TFF_PJRT_PLUGIN` comes before them.
-    Plugin(Vec<PathBuf>),
+    /// A PJRT plugin, which is opened at run time.
+    Plugin(Plugin),
     /// The XLA that the program is linked with, on the CPU.
     #[cfg(feature = "xla")]
     Linked,
 }
 
 impl Default for Library {
-    /// The plugin that the environment names.
+    /// A plugin without a file, so that modules are only checked.
     fn default() -> Self {
-        Self::Plugin(Vec::new())
+        Self::Plugin(Plugin::default())
     }
 }
 
 /// What a leaf runs on, and what it keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// What compiles and runs modules.
     pub library: Library,
@@ -74,9 +73,9 @@ pub struct Xla {
 }
 
 impl Xla {
-    /// A leaf that opens the library on first use. A library is opened once in a process, and stays
-    /// open. Plugins log to stderr what they return as errors too, unless `TF_CPP_MIN_LOG_LEVEL`
-    /// is set, as [`TensorFlow::new`](crate::TensorFlow::new) does.
+    /// A leaf that opens the library on first use. A library stays open for the rest of the process,
+    /// and so does each client. What [`TensorFlow::new`](crate::TensorFlow::new) says of logs holds
+    /// for plugins too.
     #[must_use]
     pub const fn new(options: Options) -> Self {
         let prepared = Recent::new(options.max_prepared);
@@ -95,7 +94,7 @@ impl Xla {
     /// [`ExecError::Library`].
     pub fn open(&self) -> Result<(), ExecError> {
         match &self.options.library {
-            Library::Plugin(files) => pjrt::open(files).map(drop),
+            Library::Plugin(plugin) => pjrt::open(plugin).map(drop),
             #[cfg(feature = "xla")]
             Library::Linked => extension::open().map(drop),
         }
@@ -123,7 +122,7 @@ impl Xla {
             || {
                 let checked = Checked::new(comp, ty)?;
                 Ok(match &self.options.library {
-                    Library::Plugin(files) => Arc::new(Callable::new(comp, checked, pjrt::open(files)?)?),
+                    Library::Plugin(plugin) => Arc::new(Callable::new(comp, checked, pjrt::open(plugin)?)?),
                     #[cfg(feature = "xla")]
                     Library::Linked => Arc::new(Callable::new(comp, checked, extension::open()?)?),
                 })

@@ -5,9 +5,9 @@
 //! and the strings are batched. What is read is bounded before it is.
 
 use super::super::TensorFlow;
-use super::super::native::Native;
+use super::super::ffi::{Api, Native, Port, Session};
 use super::super::prepared::{import, operation};
-use super::super::session::{self, Port};
+use super::super::session;
 use super::super::status::{describe, prepare_error, run_error};
 use super::read_graph::{serialized, stacked};
 use crate::values::Layout;
@@ -16,7 +16,6 @@ use bytes::Bytes;
 use prost::Message;
 use std::iter;
 use std::sync::Arc;
-use tensorflow::Session;
 use tff_ir::{Array, Scalar};
 use tff_proto::tensorflow::TensorProto;
 use tff_proto::{Limits, decode};
@@ -35,8 +34,8 @@ pub(in super::super) enum Form {
 }
 
 /// A graph that reads datasets of one element type.
-#[derive(Debug)]
 pub(in super::super) struct Reader {
+    library: &'static Api,
     layout: Layout,
     form: Form,
     session: Session,
@@ -58,8 +57,7 @@ pub(in super::super) fn read(
     element: &Type,
 ) -> Result<Arc<[Value]>, ExecError> {
     let layout = Layout::of(element)?;
-    tensorflow.open()?;
-    let dataset = Native::from_string(graph.clone());
+    let dataset = Native::from_string(tensorflow.library()?, graph.clone())?;
     if layout.components().iter().all(|ty| ty.shape.is_fully_defined())
         && let Ok(elements) = read_stacked(tensorflow, &dataset, element)
     {
@@ -142,38 +140,40 @@ impl Batch {
     }
 
     fn string_bytes(&self) -> usize {
-        let size =
-            |native: &Arc<Native>| (0..self.len).filter_map(|index| native.string(index)).map(|it| it.len()).sum();
+        let size = |native: &Arc<Native>| (0..self.len).filter_map(|index| native.string(index)).map(<[u8]>::len).sum();
         self.components.iter().map(size).fold(0, usize::saturating_add)
     }
 }
 
 impl Reader {
-    /// Makes the graph and its session; the library must be open.
+    /// Makes the graph and its session.
     ///
     /// # Errors
     /// [`ExecError::Unsupported`] for element types that no dataset can hold.
-    pub(in super::super) fn new(element: &Type, form: Form) -> Result<Self, ExecError> {
+    pub(in super::super) fn new(library: &'static Api, element: &Type, form: Form) -> Result<Self, ExecError> {
         let layout = Layout::of(element)?;
         let def = match form {
             Form::Stacked => stacked(layout.components()),
             Form::Serialized => serialized(layout.components()),
         };
-        let graph = import(&def.encode_to_vec())?;
-        let port = |name, index| Ok::<_, ExecError>(Port { op: operation(&graph, name)?, index });
+        let graph = import(library, &def.encode_to_vec())?;
+        let port = |name, index| {
+            let found = operation(&graph, name)?.output(index);
+            found.map(|(port, _)| port).ok_or(ExecError::Internal("an op without its output"))
+        };
         let batches = (0..).take(layout.components().len()).map(|index| port("batch", index));
         let fetches = iter::once(port("cardinality", 0)).chain(batches).collect::<Result<_, _>>()?;
-        let session = session::open(&graph).map_err(|status| prepare_error(describe(&status)))?;
-        Ok(Self { dataset: port("graph", 0)?, limit: port("limit", 0)?, layout, form, session, fetches })
+        let session = session::open(&graph).map_err(|failure| prepare_error(describe(&failure)))?;
+        Ok(Self { library, dataset: port("graph", 0)?, limit: port("limit", 0)?, layout, form, session, fetches })
     }
 
     /// Reads up to `limit` elements; none of a dataset without an end.
     fn run(&self, dataset: &Native, limit: usize) -> Result<Batch, ExecError> {
         let limit = Array::from_scalar(Scalar::Int64(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let limit = Native::from_array(&limit)?;
+        let limit = Native::from_array(self.library, &limit)?;
         let feeds = [(&self.dataset, dataset), (&self.limit, &limit)];
         let fetched = session::run(&self.session, feeds, &[], &self.fetches);
-        let mut fetched = fetched.map_err(|status| run_error(describe(&status)))?.into_iter().map(Arc::new);
+        let mut fetched = fetched.map_err(|failure| run_error(describe(&failure)))?.into_iter().map(Arc::new);
         let cardinality = match fetched.next().map(|native| native.to_array()).transpose()?.and_then(|it| it.get(0)) {
             Some(Scalar::Int64(cardinality)) => cardinality,
             _ => return Err(run_error("a dataset without a cardinality")),
@@ -240,11 +240,11 @@ impl Rows {
             Self::Strings { dims, size, native } => {
                 let start = index.saturating_mul(*size);
                 let strings: Vec<Bytes> =
-                    (start..start.saturating_add(*size)).filter_map(|it| native.string(it)).collect();
+                    (start..start.saturating_add(*size)).filter_map(|it| native.string_bytes(it)).collect();
                 Ok(Array::strings(dims.clone(), strings)?)
             }
             Self::Serialized(native) => {
-                let message = native.string(index).ok_or_else(|| run_error("an element is missing"))?;
+                let message = native.string_bytes(index).ok_or_else(|| run_error("an element is missing"))?;
                 let tensor: TensorProto =
                     decode(&message, &Limits::default()).map_err(|it| run_error(it.to_string()))?;
                 parse_tensor(tensor)

@@ -30,7 +30,7 @@ macro_rules! opaque {
     )* };
 }
 
-opaque!(Error, Event, Client, Device, Memory, Executable, LoadedExecutable, Buffer);
+opaque!(Error, Event, Client, Device, DeviceDescription, Memory, Executable, LoadedExecutable, Buffer);
 
 /// What the table of functions begins with.
 #[repr(C)]
@@ -78,8 +78,15 @@ structs! {
     OfBuffer { buffer: Pointer<Buffer> }
     ErrorMessage { error: Pointer<Error>, message: Pointer<u8>, len: usize }
     ErrorCode { error: Pointer<Error>, code: c_int }
+    NamedValue {
+        name: Pointer<u8>,
+        name_len: usize,
+        kind: c_int,
+        value: NamedContent,
+        len: usize,
+    }
     ClientCreate {
-        options: Pointer<c_void>,
+        options: Pointer<NamedValue>,
         n_options: usize,
         get: Pointer<c_void>,
         get_argument: Pointer<c_void>,
@@ -91,6 +98,8 @@ structs! {
     }
     ClientPlatformName { client: Pointer<Client>, name: Pointer<u8>, len: usize }
     ClientDevices { client: Pointer<Client>, devices: Pointer<Pointer<Device>>, n_devices: usize }
+    GetDescription { device: Pointer<Device>, description: Pointer<DeviceDescription> }
+    DescriptionId { description: Pointer<DeviceDescription>, id: c_int }
     Program { code: Pointer<u8>, len: usize, format: Pointer<u8>, format_len: usize }
     ClientCompile {
         client: Pointer<Client>,
@@ -164,6 +173,24 @@ structs! {
         tile_dims: Pointer<i64>,
         tile_lens: Pointer<usize>,
         n_tiles: usize,
+    }
+}
+
+/// The content of a [`NamedValue`], by its kind: 0 a text, 1 an integer, 2 a list of integers, 3 a
+/// float, 4 a truth value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) union NamedContent {
+    pub(super) text: Pointer<u8>,
+    pub(super) integer: i64,
+    pub(super) integers: Pointer<i64>,
+    pub(super) float: f32,
+    pub(super) truth: bool,
+}
+
+impl Default for NamedContent {
+    fn default() -> Self {
+        Self { integer: 0 }
     }
 }
 

@@ -5,6 +5,7 @@
 //! who chooses it. Whatever is passed on from a sender is bytes with their length, and checked.
 #![expect(unsafe_code, reason = "calls into a plugin, and views of memory that it owns")]
 
+use super::OptionValue;
 use super::abi::{self, Function, Pointer};
 use crate::values::status_code;
 use bytes::Bytes;
@@ -58,6 +59,8 @@ table! {
     client_addressable_devices: 16 Function<abi::ClientDevices>,
     client_compile: 20 Function<abi::ClientCompile>,
     client_buffer_from_host_buffer: 22 Function<abi::BufferFromHost>,
+    device_description_id: 23 Function<abi::DescriptionId>,
+    device_get_description: 29 Function<abi::GetDescription>,
     executable_destroy: 40 Function<abi::OfExecutable>,
     executable_num_outputs: 44 Function<abi::NumOutputs>,
     loaded_executable_destroy: 50 Function<abi::OfLoadedExecutable>,
@@ -92,6 +95,8 @@ pub(in super::super) struct Client {
     table: Table,
     client: NonNull<abi::Client>,
     device: NonNull<abi::Device>,
+    /// The number by which modules know the device.
+    device_id: i64,
     platform: String,
 }
 
@@ -107,33 +112,56 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Opens a plugin for the rest of the process, and a client on its first device.
+    /// Opens a plugin for the rest of the process, and a client with these options on the device at
+    /// this position.
     ///
     /// # Errors
     /// What is wrong with the file, as what follows its name.
-    pub(super) fn open(path: &Path) -> Result<&'static Self, String> {
+    pub(super) fn open(path: &Path, options: &[(String, OptionValue)], device: usize) -> Result<&'static Self, String> {
         let table = open(path)?;
         let unusable = |error| format!("cannot be used: {error}");
         // SAFETY: the function takes nothing but its own struct.
         unsafe { table.call(table.plugin_initialize, &mut abi::Nothing::default()) }.map_err(unusable)?;
-        let mut created = abi::ClientCreate::default();
-        // SAFETY: options and callbacks may be left out, as nulls.
-        unsafe { table.call(table.client_create, &mut created) }.map_err(unusable)?;
+        let values: Vec<_> = options.iter().map(|(name, value)| named_value(name, value)).collect();
+        let mut created = abi::ClientCreate { options: start(&values), n_options: values.len(), ..Default::default() };
+        // SAFETY: names and values live as long as `options`, and the plugin reads them during the call
+        // only. Callbacks may be left out, as nulls.
+        unsafe { table.call(table.client_create, &mut created) }.map_err(|error| match options {
+            [] => unusable(error),
+            options => {
+                let options: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                unusable(format!("with the options {}: {error}", options.join(", ")))
+            }
+        })?;
         let client = created.client.ok_or("gives no client")?;
 
         let mut listed = abi::ClientDevices { client: Some(client), ..Default::default() };
         // SAFETY: the client is alive.
         unsafe { table.call(table.client_addressable_devices, &mut listed) }.map_err(unusable)?;
-        // SAFETY: where there are devices, the list has a first one; it lives as long as the client.
-        let device = listed.devices.filter(|_| listed.n_devices > 0).and_then(|devices| unsafe { devices.read() });
-        let device = device.ok_or("has no device")?;
+        // SAFETY: the list is of this length, and lives as long as the client.
+        let devices = unsafe { slice(listed.devices, listed.n_devices) };
+        let found = devices.get(device).copied().flatten();
+        let device = found.ok_or_else(|| format!("has no device {device}: it has {}", devices.len()))?;
+        let mut described = abi::GetDescription { device: Some(device), ..Default::default() };
+        // SAFETY: the device lives as long as the client, and so does its description.
+        let device_id = unsafe {
+            table.call(table.device_get_description, &mut described).map_err(unusable)?;
+            let mut got = abi::DescriptionId { description: described.description, ..Default::default() };
+            table.call(table.device_description_id, &mut got).map_err(unusable)?;
+            i64::from(got.id)
+        };
 
         let mut named = abi::ClientPlatformName { client: Some(client), ..Default::default() };
         // SAFETY: the client is alive.
         unsafe { table.call(table.client_platform_name, &mut named) }.map_err(unusable)?;
         // SAFETY: the name is of this length and lives as long as the client.
         let platform = unsafe { text(named.name, named.len) };
-        Ok(Box::leak(Box::new(Self { table, client, device, platform })))
+        Ok(Box::leak(Box::new(Self { table, client, device, device_id, platform })))
+    }
+
+    /// The number by which modules know the device.
+    pub(super) const fn device_id(&self) -> i64 {
+        self.device_id
     }
 
     /// What the device is: `cpu`.
@@ -498,6 +526,18 @@ impl Table {
             Err(format!("{}: {text}", status_code::name(got.code)))
         }
     }
+}
+
+/// An option as the plugin takes it, which points to name and value.
+fn named_value(name: &str, value: &OptionValue) -> abi::NamedValue {
+    let (kind, value, len) = match value {
+        OptionValue::String(text) => (0, abi::NamedContent { text: start(text.as_bytes()) }, text.len()),
+        OptionValue::Int64(integer) => (1, abi::NamedContent { integer: *integer }, 1),
+        OptionValue::Int64List(integers) => (2, abi::NamedContent { integers: start(integers) }, integers.len()),
+        OptionValue::Float(float) => (3, abi::NamedContent { float: *float }, 1),
+        OptionValue::Bool(truth) => (4, abi::NamedContent { truth: *truth }, 1),
+    };
+    abi::NamedValue { name: start(name.as_bytes()), name_len: name.len(), kind, value, len, ..Default::default() }
 }
 
 /// Where a slice begins, for a function that only reads it.

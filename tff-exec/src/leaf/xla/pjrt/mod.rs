@@ -9,58 +9,101 @@ use super::signature::Signature;
 use crate::ExecError;
 use ffi::{Buffer, Client, Executable};
 use prost::Message;
-use std::env;
 use std::ffi::c_int;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tff_ir::Array;
 use tff_types::DType;
 
-/// The variable that names a plugin; a user's own setting comes first.
-const VARIABLE: &str = "TFF_PJRT_PLUGIN";
-
-/// The plugins that are open.
-static OPEN: Mutex<Vec<(PathBuf, &Client)>> = Mutex::new(Vec::new());
-
-/// The client of the plugin that the environment names, else of the first of these files that
-/// exists; opened unless it is open.
+/// A PJRT plugin, and how its client is made.
 ///
-/// # Errors
-/// [`ExecError::Library`] where there is none, or it is no plugin, with what to do.
-pub(super) fn open(plugins: &[PathBuf]) -> Result<&'static Client, ExecError> {
-    let named = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let path = match &named {
-        Some(named) => named,
-        None => plugins.iter().find(|path| path.is_file()).ok_or_else(|| missing(plugins))?,
-    };
-    open_file(path).map_err(|reason| library_error(&format!("{} {reason}", path.display())))
+/// A process may have several plugins open, and several clients of one.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Plugin {
+    /// Shared libraries that export `GetPjrtApi`: the first one that exists is opened.
+    pub files: Vec<PathBuf>,
+    /// What the plugin is told as its client is made, by name: which names there are, and of which type,
+    /// is the plugin's own. For GPUs, `memory_fraction` is a [`OptionValue::Float`].
+    pub options: Vec<(String, OptionValue)>,
+    /// Which of the plugin's devices computes.
+    pub device: usize,
 }
 
-fn open_file(path: &Path) -> Result<&'static Client, String> {
+impl Plugin {
+    /// The first of these files that exists, on its first device.
+    #[must_use]
+    pub const fn new(files: Vec<PathBuf>) -> Self {
+        Self { files, options: Vec::new(), device: 0 }
+    }
+}
+
+/// The value of an option of a plugin.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "they are called what they are")]
+pub enum OptionValue {
+    String(String),
+    Int64(i64),
+    Int64List(Vec<i64>),
+    Float(f32),
+    Bool(bool),
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(text) => write!(f, "{text:?}"),
+            Self::Int64(integer) => integer.fmt(f),
+            Self::Int64List(integers) => write!(f, "{integers:?}"),
+            Self::Float(float) => write!(f, "{float:?}"),
+            Self::Bool(truth) => truth.fmt(f),
+        }
+    }
+}
+
+/// The clients that are open, each with the one file that it is of.
+static OPEN: Mutex<Vec<(Plugin, &Client)>> = Mutex::new(Vec::new());
+
+/// The client of a plugin, opened unless it is open.
+///
+/// # Errors
+/// [`ExecError::Library`] where there is no such file, it is no plugin, or it refuses the options,
+/// with what to do.
+pub(super) fn open(plugin: &Plugin) -> Result<&'static Client, ExecError> {
+    let path = match plugin.files.as_slice() {
+        [file] => file,
+        files => files.iter().find(|path| path.is_file()).ok_or_else(|| missing(files))?,
+    };
+    open_file(path, plugin).map_err(|reason| library_error(&format!("{} {reason}", path.display())))
+}
+
+fn open_file(path: &Path, plugin: &Plugin) -> Result<&'static Client, String> {
     // One file is one plugin, however it is named.
     let path = path.canonicalize().map_err(|error| format!("cannot be opened: {error}"))?;
+    let plugin = Plugin { files: vec![path.clone()], ..plugin.clone() };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, client)) = open.iter().find(|(other, _)| *other == path) {
+    if let Some((_, client)) = open.iter().find(|(other, _)| *other == plugin) {
         return Ok(client);
     }
-    let client = Client::open(&path)?;
+    let client = Client::open(&path, &plugin.options, plugin.device)?;
     tracing::debug!(platform = client.platform(), path = %path.display(), "opened a PJRT plugin");
-    open.push((path, client));
+    open.push((plugin, client));
     Ok(client)
 }
 
-fn missing(plugins: &[PathBuf]) -> ExecError {
-    let looked: Vec<String> = plugins.iter().map(|path| path.display().to_string()).collect();
+fn missing(files: &[PathBuf]) -> ExecError {
+    let looked: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     library_error(&match looked.as_slice() {
-        [] => format!("{VARIABLE} is not set"),
-        looked => format!("{VARIABLE} is not set, and there is no file {}", looked.join(", ")),
+        [] => "none is named".to_owned(),
+        looked => format!("there is no file {}", looked.join(", ")),
     })
 }
 
 fn library_error(reason: &str) -> ExecError {
     ExecError::Library {
         library: "a PJRT plugin for XLA",
-        reason: format!("{reason}; run scripts/native.sh pjrt, or set {VARIABLE} to a plugin"),
+        reason: format!("{reason}; run scripts/native.sh pjrt, or set TFF_PJRT_PLUGIN to a plugin"),
     }
 }
 
@@ -80,6 +123,25 @@ struct BuildOptions {
     num_replicas: i64,
     #[prost(int64, tag = "5")]
     num_partitions: i64,
+    #[prost(message, required, tag = "9")]
+    device_assignment: DeviceAssignment,
+}
+
+/// XLA's `DeviceAssignmentProto`: the device of each replica of each partition.
+#[derive(Clone, PartialEq, Message)]
+struct DeviceAssignment {
+    #[prost(int32, tag = "1")]
+    replica_count: i32,
+    #[prost(int32, tag = "2")]
+    computation_count: i32,
+    #[prost(message, repeated, tag = "3")]
+    computation_devices: Vec<ReplicaDevices>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ReplicaDevices {
+    #[prost(int64, repeated, tag = "1")]
+    replica_device_ids: Vec<i64>,
 }
 
 impl Runtime for Client {
@@ -89,7 +151,15 @@ impl Runtime for Client {
     fn compile(&'static self, module: &[u8], signature: &Signature) -> Result<Executable, Failure> {
         let options = CompileOptions {
             parameter_is_tupled_arguments: signature.is_tupled,
-            executable_build_options: BuildOptions { num_replicas: 1, num_partitions: 1 },
+            executable_build_options: BuildOptions {
+                num_replicas: 1,
+                num_partitions: 1,
+                device_assignment: DeviceAssignment {
+                    replica_count: 1,
+                    computation_count: 1,
+                    computation_devices: vec![ReplicaDevices { replica_device_ids: vec![self.device_id()] }],
+                },
+            },
         };
         self.compile(module, &options.encode_to_vec()).map_err(Failure)
     }
@@ -159,8 +229,9 @@ mod tests {
     #[test]
     fn a_copy_is_what_a_view_shows() {
         let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-        let plugins: Vec<_> = above.map(|dir| dir.join(".native/pjrt/pjrt_c_api_cpu_plugin.so")).collect();
-        let client = open(&plugins).unwrap();
+        let own = std::env::var_os("TFF_PJRT_PLUGIN").map(PathBuf::from).into_iter();
+        let plugins: Vec<_> = own.chain(above.map(|dir| dir.join(".native/pjrt/pjrt_c_api_cpu_plugin.so"))).collect();
+        let client = open(&Plugin::new(plugins)).unwrap();
         for (dtype, dims) in
             [(DType::UInt8, &[2u64, 3, 5][..]), (DType::Float32, &[7]), (DType::Int16, &[]), (DType::Bool, &[0, 4])]
         {
