@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tff_compiler::graph::generic;
-use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
+use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
+use tff_testing::{comp_with, module};
 use tff_types::Type;
 
 /// A folder in which commands run.
@@ -229,15 +229,41 @@ fn every_client_is_in_one_sub_round() {
     }
 }
 
+/// Names that have to be quoted, and names of results, are the same in every form.
+#[test]
+fn names_are_the_same_in_every_form() {
+    let folder = Folder::new();
+    let insecure = "--allow-insecure-secure-sum";
+    let rounds = [
+        "(p:<s=<`a/b`=int32>@SERVER,c={int32}@CLIENTS> -> <p.s,%federated_sum(p.c)>)",
+        "(p:<s=int32@SERVER,c={int32}@CLIENTS> -> <state=p.s,metrics=%federated_secure_sum_bitwidth(<p.c,lit int32 8>)>)",
+    ];
+    for (number, (round, argument)) in
+        rounds.iter().zip([r#"{"s":{"a/b":1},"c":[1,2]}"#, r#"{"s":1,"c":[1,2]}"#]).enumerate()
+    {
+        folder.write("round.tff", round.as_bytes());
+        let expected = folder.json(&["run", "round.tff", "--json", insecure, "--arg", argument]);
+        for target in ["map-reduce", "distribute-aggregate", "mergeable"] {
+            let form = format!("{target}-{number}");
+            folder.ok(&["compile", "round.tff", "--to", target, "-o", &form, insecure]);
+            folder.ok(&["check", &form]);
+            let found = folder.json(&["run", &form, "--json", insecure, "--arg", argument]);
+            assert_eq!(found, expected, "{form}");
+        }
+    }
+}
+
+#[test]
+fn a_form_that_aggregates_nothing_needs_no_clients() {
+    let folder = Folder::new();
+    folder.write("hello.tff", b"( -> lit str \"Hello, World!\")");
+    folder.ok(&["compile", "hello.tff", "--to", "mergeable", "-o", "hello"]);
+    assert_eq!(folder.json(&["run", "hello", "--json"]), json!("Hello, World!"));
+}
+
 /// `comp#xla`, a module of another system, in what is read from `NAME.bodies`.
 fn write_with_module(folder: &Folder, name: &str, text: &str) {
-    let hlo_module = Opaque { type_url: "type.googleapis.com/xla.HloModuleProto".into(), value: vec![1, 2, 3].into() };
-    let xla = Xla { hlo_module, parameter: Some(XlaBinding::Tensor(0)), result: XlaBinding::Tensor(0) };
-    let module = CompiledComputation::Xla(Arc::new(xla));
-    let module = Comp::compiled(module, "(int32 -> int32)".parse().unwrap()).unwrap();
-    let mut environment = Environment::default();
-    environment.bodies.insert_comp("xla", module.to_proto().unwrap().encode_to_vec().into());
-    let comp = parse(text, &environment).unwrap().comp;
+    let comp = comp_with(text, &[("xla", module())]);
     folder.write(name, &comp.to_proto().unwrap().encode_to_vec());
 }
 

@@ -12,8 +12,8 @@ mod session;
 mod values;
 
 pub use composing::{Child, Receive, Workers};
-pub use eval::value_from_proto;
-pub use executor::{Compile, Executor, Options, Program};
+pub use eval::{CallOptions, Cancel, Progress, ReportProgress, is_native, value_from_proto};
+pub use executor::{Compile, Executor, Options, PrepareLeaf, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use leaf::xla::Xla;
 pub use session::{Session, Waiting};

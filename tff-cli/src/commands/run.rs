@@ -2,11 +2,10 @@
 
 use super::ExecutorArgs;
 use crate::input::{ArgumentSource, Source};
+use crate::usage::UsageError;
 use crate::workers::WorkersArgs;
 use crate::{output, render};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::CommandFactory;
-use clap::error::ErrorKind;
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -79,9 +78,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
         if self.file == Source::Stdin && self.arg == Some(ArgumentSource::Stdin) {
-            // As every wrong usage that clap finds itself.
-            let message = "FILE and --arg cannot both be read from stdin";
-            crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(UsageError::conflict("FILE and --arg cannot both be read from stdin").into());
         }
         let name = self.file.name();
         let form = self.file.folder().map(Form::read).transpose()?;

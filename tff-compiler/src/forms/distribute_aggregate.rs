@@ -6,7 +6,7 @@ use super::parts::{
     Locals, Splitting, check_flow, elements, is_aggregation, is_broadcast, parameters, put_together, result, results,
     unlocated,
 };
-use crate::create::{create_broadcast, create_map_or_apply, create_value, create_zip, placed};
+use crate::create::{create_broadcast, create_map_or_apply, create_selection, create_value, create_zip, placed};
 use crate::error::{CompileError, PassError, Problem};
 use crate::extract::{
     AllowedPaths, DivisiveSplit, Normalized, Shape, called, divisive_force_align_and_split_by_intrinsics,
@@ -15,8 +15,9 @@ use crate::pass::run_pass;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
 use crate::substitution::path_from_name;
+use std::sync::Arc;
 use tff_ir::{Comp, Intrinsic, UniqueNames};
-use tff_types::{Placement, Type};
+use tff_types::{Placement, StructType, Type};
 
 form! {
     /// A round of computation between a server with a state and clients with data, of the type
@@ -75,7 +76,7 @@ impl DistributeAggregateForm {
             normal(&Comp::lambda(Some((name, element)), Comp::call(comp.clone(), Some(argument))?)?)
         };
         let work = Normalized::new(&aggregation.before).map_err(unlocated)?;
-        let sent = crate::create::create_selection(&work.result, 0)?;
+        let sent = create_selection(&work.result, 0)?;
         let client_work = Normalized { result: sent, ..work }.to_comp()?;
         Ok(Self {
             ty: ty.clone(),
@@ -180,9 +181,22 @@ fn inject_broadcast(comp: &Normalized) -> Result<Comp, PassError> {
     let name = names.next_name();
     let reference = Comp::reference(name.clone(), broadcast.ty().clone())?;
     comp.locals.push((name, broadcast));
-    let [state, output] = [0, 1].map(|index| crate::create::create_selection(&comp.result, index));
-    comp.result = Comp::tuple([state?, output?, reference])?;
+    let [state, output] = both_results(&comp.result)?;
+    comp.result = Comp::structure([state, output, (None, reference)])?;
     Ok(comp.to_comp()?)
+}
+
+/// An element of a struct, with its name.
+type Element = (Option<Arc<str>>, Comp);
+
+/// The state and what else the round returns, with their names in the result.
+fn both_results(result: &Comp) -> Result<[Element; 2], PassError> {
+    let names = result.ty().as_struct().map(StructType::elements).unwrap_or_default();
+    let element = |index: usize| {
+        let name = names.get(index).and_then(|element| element.name.clone());
+        Ok::<_, PassError>((name, create_selection(result, index)?))
+    };
+    Ok([element(0)?, element(1)?])
 }
 
 /// The function that returns the first two of three results, if there are three.
@@ -191,8 +205,7 @@ fn first_two(comp: &Comp, injected: bool) -> Result<Comp, PassError> {
         return Ok(comp.clone());
     }
     let mut normalized = Normalized::new(comp).map_err(unlocated)?;
-    let [state, output] = [0, 1].map(|index| crate::create::create_selection(&normalized.result, index));
-    normalized.result = Comp::tuple([state?, output?])?;
+    normalized.result = Comp::structure(both_results(&normalized.result)?)?;
     normal(&normalized.to_comp()?)
 }
 

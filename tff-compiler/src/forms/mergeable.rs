@@ -4,9 +4,11 @@ use super::declare::form;
 use super::parts::{
     Splitting, check_flow, null_call, parameters, put_together, result, to_graph, to_local, with_cache_ids,
 };
-use crate::create::{Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection};
+use crate::create::{
+    Aggregation, create_aggregate, create_identity, create_map_or_apply, create_selection, create_value,
+};
 use crate::error::{CompileError, PassError, Problem};
-use crate::extract::{Normalized, split};
+use crate::extract::{Normalized, called, split};
 use crate::pass::Runner;
 use crate::passes::UniquifyReferenceNames;
 use crate::pipelines::CompileOptions;
@@ -67,8 +69,15 @@ impl MergeableCompForm {
             merge: merge.clone(),
             report: create_identity(&accumulator)?,
         };
-        let aggregated = create_aggregate(value.result.clone(), unreported)?;
-        let up_to_merge = Normalized { result: aggregated, ..value }.to_comp()?;
+        // Where nothing is aggregated there is nothing to ask clients for, and their number may be unknown.
+        let is_aggregation = |(_, value): &(_, Comp)| called(value) == Some(&Intrinsic::FederatedAggregate);
+        let up_to_merge = if comp.locals.iter().any(is_aggregation) {
+            Normalized { result: create_aggregate(value.result.clone(), unreported)?, ..value }
+        } else {
+            let nothing = create_value(Comp::tuple([])?, Placement::Server)?;
+            Normalized { result: nothing, locals: Vec::new(), ..value }
+        };
+        let up_to_merge = up_to_merge.to_comp()?;
         let after_merge = after_merge(comp, &after, report, &accumulator, &mut names)?;
         Ok(Self { ty: ty.clone(), up_to_merge, merge, after_merge })
     }
@@ -150,7 +159,9 @@ fn after_merge(
     }
     substitution.replace_part(old, vec![results_at, 0], reference);
     let mut function = after.slice(&after.result, &substitution)?;
-    function.locals.insert(0, (reported_name, reported));
+    if function.to_comp()?.free_names().contains(&reported_name) {
+        function.locals.insert(0, (reported_name, reported));
+    }
     function.parameter = Some(tff_ir::Parameter { name, ty });
     let function = function.to_comp()?;
     match function.free_names().first() {

@@ -213,3 +213,27 @@ fn parts_with_merged_graphs_have_ids() {
     }
     assert!(graphs > 12, "{graphs}");
 }
+
+/// What aggregations take from the server is computed before the broadcast; the result keeps its names.
+#[test]
+fn names_of_results_are_kept() {
+    for aggregation in ["%federated_secure_sum_bitwidth(<p.c,lit int32 8>)", "%federated_sum(p.c)"] {
+        let round = format!("(p:<s=int32@SERVER,c={{int32}}@CLIENTS> -> <state=p.s,metrics={aggregation}>)");
+        let form = DistributeAggregateForm::from_comp(&comp(&round), &CompileOptions::default()).unwrap();
+        let result = &form.server_result().ty().as_function().unwrap().result;
+        assert_eq!(result.to_string(), "<state=int32@SERVER,metrics=int32@SERVER>", "{aggregation}");
+        assert_eq!(form.to_comp().unwrap().ty(), form.ty());
+    }
+}
+
+/// What aggregates nothing asks clients for nothing: their number need not be known.
+#[test]
+fn what_aggregates_nothing_needs_no_clients() {
+    for text in ["( -> lit str \"Hello, World!\")", "(s:int32@SERVER -> %federated_apply(<comp#tf,s>))"] {
+        let form = MergeableCompForm::from_comp(&comp(text), &CompileOptions::default()).unwrap();
+        let up_to_merge = form.up_to_merge();
+        assert!(up_to_merge.preorder().all(|part| !part.ty().to_string().contains("CLIENTS")), "{up_to_merge}");
+        let uses_report = form.after_merge().preorder().filter(|part| part.as_compiled().is_some()).count();
+        assert_eq!(uses_report, usize::from(text.contains("comp#tf")), "{}", form.after_merge());
+    }
+}

@@ -33,7 +33,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_pass_has_fixtures() {
+fn every_pass_has_a_folder() {
     let passes: Vec<_> = ALL.iter().map(|pass| pass.name()).collect();
     assert_eq!(names(&folder()), passes, "the folders of tests/passes, and the passes");
     for pass in passes {

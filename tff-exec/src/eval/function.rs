@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Intrinsic(Intrinsic, Type),
     Compiled(Compiled),
     /// What a program brings along.
-    Own(Arc<dyn Prepared>, FunctionType),
+    Own(Arc<dyn Prepared>, Type),
 }
 
 /// A lambda with the values that it refers to.
@@ -34,7 +34,7 @@ pub(super) struct Closure {
 #[derive(Debug)]
 pub(super) struct Compiled {
     comp: CompiledComputation,
-    ty: FunctionType,
+    ty: Type,
     prepared: OnceLock<Arc<dyn Prepared>>,
 }
 
@@ -43,7 +43,7 @@ impl Compiled {
         if let Some(prepared) = self.prepared.get() {
             return Ok(prepared);
         }
-        let prepared = host.prepare_leaf(&self.comp, &self.ty)?;
+        let prepared = host.prepare_leaf(&self.comp, function_type(&self.ty)?)?;
         Ok(self.prepared.get_or_init(|| prepared))
     }
 }
@@ -62,10 +62,14 @@ impl Function {
         }
     }
 
-    /// A function of this type that is code of the program itself.
-    #[must_use]
-    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: FunctionType) -> Self {
-        Self::new(Kind::Own(prepared, ty))
+    /// A function of the type `ty` that is code of the program itself. It is called on the threads
+    /// that compute, with arguments that it has to check.
+    ///
+    /// # Errors
+    /// [`ExecError::Mismatch`] where `ty` is not the type of a function.
+    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: Type) -> Result<Self, ExecError> {
+        function_type(&ty)?;
+        Ok(Self::new(Kind::Own(prepared, ty)))
     }
 
     pub(super) fn closure(lambda: Arc<LambdaCode>, captured: StructValue) -> Self {
@@ -77,7 +81,7 @@ impl Function {
     }
 
     pub(super) fn compiled(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
-        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
+        function_type(ty)?;
         Ok(Self::new(Kind::Compiled(Compiled { comp, ty: ty.clone(), prepared: OnceLock::new() })))
     }
 }
@@ -89,12 +93,11 @@ impl Kind {
 }
 
 impl FunctionValue for Kind {
-    fn result_type(&self) -> Option<&Type> {
+    fn ty(&self) -> Option<&Type> {
         match self {
-            Self::Closure(closure) => closure.lambda.comp.ty().as_function().map(|ty| &ty.result),
-            Self::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
-            Self::Compiled(compiled) => Some(&compiled.ty.result),
-            Self::Own(_, ty) => Some(&ty.result),
+            Self::Closure(closure) => Some(closure.lambda.comp.ty()),
+            Self::Compiled(compiled) => Some(&compiled.ty),
+            Self::Intrinsic(_, ty) | Self::Own(_, ty) => Some(ty),
         }
     }
 
@@ -121,10 +124,7 @@ impl FunctionValue for Kind {
             }
             Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
             Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
-            Self::Compiled(compiled) => {
-                let ty = Type::function(compiled.ty.parameter.clone(), compiled.ty.result.clone())?;
-                Comp::compiled(compiled.comp.clone(), ty).map_err(wrong)
-            }
+            Self::Compiled(compiled) => Comp::compiled(compiled.comp.clone(), compiled.ty.clone()).map_err(wrong),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
         }
     }
@@ -135,10 +135,14 @@ impl fmt::Debug for Kind {
         match self {
             Self::Closure(closure) => write!(f, "Function(lambda of type {})", closure.lambda.comp.ty()),
             Self::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
-            Self::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Self::Compiled(compiled) => write!(f, "Function(compiled of type {})", compiled.ty),
             Self::Own(prepared, _) => prepared.fmt(f),
         }
     }
+}
+
+fn function_type(ty: &Type) -> Result<&FunctionType, ExecError> {
+    ty.as_function().ok_or_else(|| ExecError::mismatch("the type of a function", ty))
 }
 
 /// A computation of this value.

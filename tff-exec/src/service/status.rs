@@ -17,6 +17,7 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
+        ExecError::Deadline => Code::DeadlineExceeded,
         // Of a worker behind this one. To repeat is what helps there.
         ExecError::WorkerUnavailable { .. } => Code::Unavailable,
         ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {

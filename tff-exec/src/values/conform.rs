@@ -31,9 +31,14 @@ pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Resul
                 Err(ExecError::mismatch(ty, format!("{}*", sequence.element_type())))
             }
         }
-        (TypeKind::Function(_), Value::Function(_))
-        | (TypeKind::Placement(_), Value::Placement(_))
-        | (TypeKind::Abstract(_), _) => Ok(()),
+        // What is not known of a function is seen when it is called.
+        (TypeKind::Function(_), Value::Function(function)) => match function.ty() {
+            Some(found) if !found.contains_abstract() && !ty.is_assignable_from(found) => {
+                Err(ExecError::mismatch(ty, found))
+            }
+            _ => Ok(()),
+        },
+        (TypeKind::Placement(_), Value::Placement(_)) | (TypeKind::Abstract(_), _) => Ok(()),
         _ => Err(ExecError::mismatch(ty, value.describe())),
     }
 }

@@ -65,6 +65,9 @@ pub enum ExecError {
     /// Everyone who needed the value has hung up or disposed of it.
     #[error("the value was given up: nobody waited for it any more")]
     GivenUp,
+    /// The deadline of a call has passed.
+    #[error("the call did not end within its deadline")]
+    Deadline,
     /// A peer sent more than may be alive at a time.
     #[error(
         "a value of {bytes} bytes exceeds the limit of {limit} live bytes, of which {alive} are in use: dispose of values"
@@ -99,9 +102,9 @@ pub enum ExecError {
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),
-    /// The computation cannot be compiled to what is run.
+    /// The computation cannot be compiled to what is run: the error of the compile function.
     #[error("cannot compile the computation: {0}")]
-    Compile(String),
+    Compile(Arc<dyn std::error::Error + Send + Sync>),
     /// An intrinsic that no runtime runs as it stands was called.
     #[error("the intrinsic `{0}` cannot be run as it stands: compile the computation first")]
     UnknownIntrinsic(Arc<str>),

@@ -6,6 +6,7 @@
 mod cardinality;
 mod clients;
 mod conform;
+mod convert;
 mod dataset;
 mod error;
 mod function;

@@ -67,10 +67,10 @@ impl Form {
         for (role, part) in self.parts() {
             let proto = part.to_proto().map_err(|error| fail(error.into()))?;
             write_bytes(&folder.join(file_of(role)), &proto.encode_to_vec())?;
-            parts.push(Part { role: role.to_owned(), r#type: part.ty().to_string() });
+            parts.push(Part { role: role.to_owned(), r#type: part.ty().quoted().to_string() });
         }
         // Last: a folder with an index has all of its parts.
-        let index = Index { form: self.kind(), r#type: ty.to_string(), parts };
+        let index = Index { form: self.kind(), r#type: ty.quoted().to_string(), parts };
         let index = toml::to_string(&index)
             .map_err(|error| fail(FileProblem::Toml { line: None, message: error.to_string() }))?;
         write_bytes(&folder.join(INDEX), index.as_bytes())
@@ -115,6 +115,9 @@ pub fn read_encoded_parts(folder: &Path) -> Result<Vec<(&'static str, Message)>,
 /// The index, with its name.
 fn read_index(folder: &Path) -> Result<(String, Index), FileError> {
     let path = folder.join(INDEX);
+    if !path.exists() {
+        return Err(FileProblem::NoForm.of(name_of(folder)));
+    }
     let name = name_of(&path);
     let index = parse_toml(&read_text(&path)?).map_err(|problem| problem.of(&name))?;
     Ok((name, index))

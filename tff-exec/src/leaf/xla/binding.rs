@@ -9,6 +9,10 @@ use tff_ir::XlaBinding;
 use tff_types::{TensorType, Type, TypeKind};
 
 /// A type together with its binding: each tensor with its position in the module's signature.
+///
+/// TensorFlow's leaf has a tree of the same form. The two share no code: theirs is taken apart by
+/// value, so that kernels may write into an argument, numbers its tensors as they come, and has
+/// sequences; this one borrows, and puts tensors where a signature says.
 #[derive(Debug)]
 pub(super) enum Slot {
     /// A tensor.
