@@ -55,3 +55,20 @@ fn text_is_one_line_and_short() {
     let empty = Value::array(Array::dense(DType::Int8, [u64::MAX, 0], Vec::new().into()).unwrap());
     assert_eq!(empty.to_string().chars().count(), 1000);
 }
+
+#[test]
+fn an_error_tells_the_path_to_what_is_wrong() {
+    let ty = "<a=int32,b={<x=int32,int32>}@CLIENTS>".parse().unwrap();
+    let member = |x: Value| Value::structure([x, Value::from(2_i32)]);
+    let argument = Value::structure([
+        Value::from(1_i32),
+        Value::at_clients([member(Value::from(3_i32)), member(Value::from(1.5_f32))]),
+    ]);
+    let comp = tff_ir::Comp::reference("x", ty).unwrap();
+    let comp = tff_ir::Comp::lambda(Some(("x", comp.ty().clone())), comp).unwrap();
+    let program = tff_exec::Executor::new(tff_exec::Options::default()).prepare(&comp).unwrap();
+    let error = program.call(Some(argument), None).unwrap_err();
+    assert_eq!(error.to_string(), "argument: .b[1].x: expected int32, found float32");
+    assert_eq!(error.path().to_string(), ".b[1].x");
+    assert!(program.call(None, None).unwrap_err().path().steps().is_empty());
+}

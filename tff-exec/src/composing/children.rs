@@ -231,8 +231,7 @@ fn held_by_children(members: &ClientValues) -> Option<&Held> {
 
 /// The function that gives what it takes.
 fn identity(ty: &Type) -> Result<Value, ExecError> {
-    let wrong = |error: tff_ir::BuildError| ExecError::Decode(error.to_string());
-    let result = Comp::reference("x", ty.clone()).map_err(wrong)?;
-    let comp = Comp::lambda(Some(("x", ty.clone())), result).map_err(wrong)?;
+    let result = Comp::reference("x", ty.clone())?;
+    let comp = Comp::lambda(Some(("x", ty.clone())), result)?;
     Ok(Value::Function(Function::from_comp(&comp)?))
 }

@@ -10,7 +10,7 @@ use crate::values::{FunctionValue, StructValue};
 use crate::{ExecError, Function, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use tff_ir::{BuildError, Comp, CompiledComputation, Intrinsic};
+use tff_ir::{Comp, CompiledComputation, Intrinsic};
 use tff_proto::v0 as pb;
 use tff_types::{FunctionType, Type};
 
@@ -118,13 +118,13 @@ impl FunctionValue for Kind {
                 let names = lambda.capture_names.iter().cloned();
                 let locals = names.zip(captured.iter().map(constant)).map(|(name, value)| Ok((name, value?)));
                 let locals = locals.collect::<Result<Vec<_>, ExecError>>()?;
-                let result = Comp::block(locals, source.result.clone()).map_err(wrong)?;
+                let result = Comp::block(locals, source.result.clone())?;
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
-                Comp::lambda(parameter, result).map_err(wrong)
+                Ok(Comp::lambda(parameter, result)?)
             }
             Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
-            Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
-            Self::Compiled(compiled) => Comp::compiled(compiled.comp.clone(), compiled.ty.clone()).map_err(wrong),
+            Self::Intrinsic(intrinsic, ty) => Ok(Comp::intrinsic(intrinsic.clone(), ty.clone())?),
+            Self::Compiled(compiled) => Ok(Comp::compiled(compiled.comp.clone(), compiled.ty.clone())?),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
         }
     }
@@ -149,9 +149,7 @@ fn function_type(ty: &Type) -> Result<&FunctionType, ExecError> {
 fn constant(value: &Value) -> Result<Comp, ExecError> {
     match value {
         Value::Tensor(tensor) => Ok(Comp::literal(tensor.array().clone())),
-        Value::Struct(elements) => {
-            Comp::tuple(elements.iter().map(constant).collect::<Result<Vec<_>, _>>()?).map_err(wrong)
-        }
+        Value::Struct(elements) => Ok(Comp::tuple(elements.iter().map(constant).collect::<Result<Vec<_>, _>>()?)?),
         Value::Function(function) => function.to_comp(),
         Value::Placement(placement) => Ok(Comp::placement(*placement)),
         Value::Sequence(_) | Value::Server(_) | Value::Clients(_) => {
@@ -159,10 +157,6 @@ fn constant(value: &Value) -> Result<Comp, ExecError> {
             Err(ExecError::Unsupported(format!("to send a function that refers to {what} around it")))
         }
     }
-}
-
-fn wrong(error: BuildError) -> ExecError {
-    ExecError::Decode(error.to_string())
 }
 
 /// Reads a value of type `ty`.
@@ -178,7 +172,7 @@ pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError
 }
 
 fn function_from_proto(message: &pb::Computation, ty: &Type) -> Result<Function, ExecError> {
-    let comp = Comp::from_proto(message).map_err(|error| ExecError::Decode(error.to_string()))?;
+    let comp = Comp::from_proto(message)?;
     if !ty.is_assignable_from(comp.ty()) {
         return Err(ExecError::mismatch(ty, comp.ty()));
     }

@@ -151,7 +151,7 @@ impl Session {
     fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
         let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
-            .map_err(|error| ExecError::Decode(error.to_string()))
+            .map_err(ExecError::from)
             .and_then(|comp| self.executor.runtime().load(&comp));
         let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,

@@ -3,7 +3,7 @@
 use super::{Clients, Value, check_tensor};
 use crate::ExecError;
 use std::sync::Arc;
-use tff_types::{FederatedType, Placement, PlacementSpec, Type, TypeKind};
+use tff_types::{FederatedType, Placement, PlacementSpec, Step, Type, TypeKind};
 
 /// Checks that `value` is of type `ty` for this number of clients, without looking at contents.
 ///
@@ -55,7 +55,7 @@ fn check_federated(value: &Value, ty: &FederatedType, n_clients: Option<usize>) 
                 return Err(ExecError::Cardinality { placement, expected, found });
             }
             for (client_idx, member) in members.iter().enumerate() {
-                check(member, &ty.member, n_clients).map_err(|error| error.at_element(client_idx, None))?;
+                check(member, &ty.member, n_clients).map_err(|error| error.at(Step::Index(client_idx)))?;
             }
             Ok(())
         }

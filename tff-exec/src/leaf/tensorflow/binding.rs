@@ -5,7 +5,7 @@ use super::status::{prepare_error, run_error};
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use tff_ir::{SequenceBinding, TensorFlowBinding};
-use tff_types::{DType, TensorType, Type, TypeKind};
+use tff_types::{DType, Step, TensorType, Type, TypeKind};
 
 /// A type together with its binding. Leaves are numbered in depth-first order.
 #[derive(Debug)]
@@ -14,8 +14,8 @@ pub(super) enum Slot {
     Tensor(TensorType, usize),
     /// A sequence of elements of this type, as the serialized graph of a dataset.
     Sequence(Type, usize),
-    /// A struct; each element with how a path names it.
-    Struct(Vec<(String, Slot)>),
+    /// A struct; each element with the step to it.
+    Struct(Vec<(Step, Slot)>),
 }
 
 /// A tensor of the graph that a part of a type is bound to.
@@ -159,7 +159,7 @@ impl Slot {
             }
             (Self::Struct(slots), Value::Struct(values)) if slots.len() == values.len() => {
                 for ((step, slot), value) in slots.iter().zip(values.into_elements()) {
-                    slot.collect(value, feed).map_err(|error| error.at(step.as_str()))?;
+                    slot.collect(value, feed).map_err(|error| error.at(step.clone()))?;
                 }
                 Ok(())
             }
@@ -187,7 +187,7 @@ impl Slot {
                 Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph.clone())))
             }
             Self::Struct(slots) => {
-                let values = slots.iter().map(|(step, slot)| slot.build(fetch).map_err(|it| it.at(step.as_str())));
+                let values = slots.iter().map(|(step, slot)| slot.build(fetch).map_err(|it| it.at(step.clone())));
                 Value::Struct(values.collect::<Result<_, _>>()?)
             }
         })
