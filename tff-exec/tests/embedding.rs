@@ -261,7 +261,7 @@ fn data_is_what_a_backend_says() {
     options.data = Some(Arc::new(Backend));
     let executor = Executor::new(options);
     let run = |text: &str| executor.prepare(&comp(text))?.call(None, None);
-    let found = run("(data \"double\":(int32 -> int32))(data \"seven\":int32)").unwrap();
+    let found = run("(let f=data \"double\":(int32 -> int32),x=data \"seven\":int32 in f(x))").unwrap();
     assert_eq!(i32::try_from(&found).unwrap(), 14);
     let wrong = run("data \"seven\":float32").unwrap_err();
     assert!(matches!(wrong.cause(), ExecError::Mismatch { .. }), "{wrong}");

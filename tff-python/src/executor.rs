@@ -2,21 +2,23 @@
 
 use crate::computation::{Computation, options};
 use crate::error::from_exec;
+use crate::leaf::Registered;
 use crate::read::Reader;
-use crate::run::{Pace, run};
+use crate::run::{Cancel, Pace, report_to, run};
 use crate::types::Type;
 use crate::value::{decode, encode};
 use crate::write::Writer;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{Options, Value, infer_cardinality};
+use tff_exec::{CallOptions, Options, Value, infer_cardinality};
 use tff_ir::Comp;
 
 /// How often this process, or one that it was forked from, was forked.
@@ -117,6 +119,7 @@ impl Executor {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
+        made.data = Some(Arc::new(Registered));
         made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })
@@ -159,14 +162,21 @@ impl Program {
         argument: Option<Value>,
         weight: u64,
         n_clients: Option<usize>,
-        timeout: Option<f64>,
+        options: CallOptions,
     ) -> PyResult<Value> {
-        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-        let timeout = timeout.map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("timeout: {error}")))?;
         let executor = self.executor.get();
         let program = self.program.get(|| executor.get().prepare(&self.comp)).map_err(|error| from_exec(py, &error))?;
-        run(py, move || program.call(argument, n_clients), &self.pace, weight, timeout)
+        run(py, program, argument, n_clients, options, &self.pace, weight)
     }
+}
+
+/// When a call that may take so many seconds ends.
+fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    let duration = Duration::try_from_secs_f64(timeout);
+    let duration = duration.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+    // What is too far away to be said is no deadline.
+    Ok(Instant::now().checked_add(duration))
 }
 
 #[pymethods]
@@ -176,7 +186,7 @@ impl Program {
         Type(self.comp.ty().clone())
     }
 
-    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None, raw = false))]
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, progress = None, cancel = None, structure = None, raw = false))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -184,6 +194,8 @@ impl Program {
         n_clients: Option<usize>,
         default_n_clients: Option<usize>,
         timeout: Option<f64>,
+        progress: Option<Py<PyAny>>,
+        cancel: Option<&Cancel>,
         structure: Option<Bound<'py, PyAny>>,
         raw: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -204,7 +216,11 @@ impl Program {
             }
             (n_clients, default, _) => n_clients.or(default),
         };
-        let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
+        let mut options = CallOptions::default();
+        options.deadline = deadline(timeout)?;
+        options.cancel = cancel.map(|cancel| cancel.0.clone());
+        options.progress = progress.map(report_to);
+        let value = self.call(py, argument, reader.weight(), n_clients, options)?;
         if raw {
             let kept = crate::value::Value { value, ty: self.result().clone() };
             return Ok(Bound::new(py, kept)?.into_any());
@@ -227,7 +243,9 @@ impl Program {
             (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
             (None, _) => None,
         };
-        let value = self.call(py, argument, u64::MAX, n_clients, timeout)?;
+        let mut options = CallOptions::default();
+        options.deadline = deadline(timeout)?;
+        let value = self.call(py, argument, u64::MAX, n_clients, options)?;
         encode(py, &value, self.result())
     }
 

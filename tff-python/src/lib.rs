@@ -9,6 +9,7 @@ mod computation;
 mod error;
 mod executor;
 mod form;
+mod leaf;
 mod numpy;
 mod read;
 mod run;
@@ -28,6 +29,8 @@ mod _native {
     use crate::executor::{Executor, Program, after_fork};
     #[pymodule_export]
     use crate::form::Form;
+    #[pymodule_export]
+    use crate::run::Cancel;
     #[pymodule_export]
     use crate::types::Type;
     #[pymodule_export]
