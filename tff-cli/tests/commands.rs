@@ -85,6 +85,16 @@ fn wrong_usage_that_a_command_finds_shows_its_own_usage() {
 
     Usage: tff compile [OPTIONS] --output <OUT> <FILE>
     ");
+    insta::assert_snapshot!(usage(&["compile", "x.pb", "--to", "mergeable", "-o", "y.pb"]), @r"
+    error: -o must be a folder, as a form has several parts
+
+    Usage: tff compile [OPTIONS] --output <OUT> <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["simulate", "x.toml", "--history", "-"]), @r"
+    error: --history must be a file: the rounds are printed to stdout anyway
+
+    Usage: tff simulate [OPTIONS] <CONFIG>
+    ");
     insta::assert_snapshot!(usage(&["run", "-", "--arg", "-"]), @r"
     error: FILE and --arg cannot both be read from stdin
 
@@ -121,6 +131,26 @@ fn intrinsics_are_listed_with_who_runs_them() {
     federated_secure_select        secure broadcast    insecure  (<{Ks}@CLIENTS,int32@SERVER,T@SERVER,(<T,int32> -> U)> -> {U*}@CLIENTS)
     generic_zero                   none                reduced   T
     ");
+}
+
+#[test]
+fn a_result_is_written_in_the_form_that_the_name_of_the_file_says() {
+    let folder = Folder::with(&[]);
+    folder.write("sum.tff", b"(x:{int32}@CLIENTS -> %federated_sum(x))");
+    assert_eq!(folder.run(&["run", "sum.tff", "--arg", "[1, 2]", "-o", "sum.json"]), "");
+    assert_eq!(std::fs::read_to_string(folder.0.path().join("sum.json")).unwrap(), "3\n");
+    folder.write("id.tff", b"(x:int32@SERVER -> x)");
+    assert_eq!(folder.run(&["run", "sum.tff", "--arg", "[1, 2]", "-o", "sum.pb"]), "");
+    for argument in ["sum.json", "sum.pb"] {
+        assert_eq!(folder.run(&["run", "id.tff", "--json", "--arg", argument]).trim_end(), "3", "{argument}");
+    }
+}
+
+#[test]
+fn a_computation_is_no_configuration() {
+    let folder = Folder::with(&["fed_map"]);
+    let expected = "1: error: fed_map.pb: expected a configuration in TOML, found binary data";
+    assert_eq!(folder.run(&["simulate", "fed_map.pb"]).trim_end(), expected);
 }
 
 #[test]

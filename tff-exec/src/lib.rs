@@ -1,4 +1,4 @@
-//! Executes federated computations.
+#![doc = include_str!("../README.md")]
 
 mod composing;
 mod eval;

@@ -114,6 +114,9 @@ impl Args {
         match self.to.form() {
             Some(kind) => {
                 check_new_folder(&self.output)?;
+                if matches!(self.output.extension().and_then(|it| it.to_str()), Some("pb" | "tff")) {
+                    return Err(UsageError::value("-o must be a folder, as a form has several parts").into());
+                }
                 let comp = self.file.read_comp()?;
                 let start = Instant::now();
                 let form = Form::from_comp(kind, &comp, &options).with_context(name)?;

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     file: Source,
     /// The argument: a file .pb (a serialized Value) or .json, JSON text, or `-` for stdin.
     ///
-    /// What --help says of JSON holds for all of them but .pb.
+    /// The form of the JSON is described at the end of `tff run --help`.
     #[arg(long, allow_hyphen_values = true)]
     arg: Option<ArgumentSource>,
     /// The number of clients; by default what the argument implies.
@@ -66,8 +66,9 @@ pub(crate) struct Args {
     /// Print the result as JSON, complete and on one line.
     #[arg(long)]
     json: bool,
-    /// Write the result to a file, as a serialized Value; it is then not printed without --json.
-    #[arg(short, long, value_name = "OUT.pb")]
+    /// Write the result to a file: as JSON if its name ends in .json, else as a serialized Value. It is then not printed
+    /// without --json.
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
     executor: ExecutorArgs,
@@ -166,6 +167,10 @@ impl Args {
             output::line(render::render(result, ty, &members).map_err(explain).with_context(name)?)?;
         }
         let Some(path) = &self.output else { return Ok(()) };
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let text = json::write(result, ty, &members).map_err(explain).with_context(name)?;
+            return Ok(write_bytes(path, format!("{text}\n").as_bytes())?);
+        }
         let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
         Ok(write_bytes(path, &proto.encode_to_vec())?)
     }

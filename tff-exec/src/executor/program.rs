@@ -33,7 +33,7 @@ impl Program {
     /// The number of clients follows from values of the argument that are not all-equal; where it
     /// is given too, it must agree.
     ///
-    /// Where there are [`Workers`], the clients' part is done there, and again on those that are left
+    /// Where there are [`Workers`](crate::Workers), the clients' part is done there, and again on those that are left
     /// if one is lost meanwhile.
     ///
     /// # Errors

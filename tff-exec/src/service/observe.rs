@@ -142,6 +142,7 @@ impl Drop for Call {
 }
 
 /// Says in the protocol's codes, and in one line, what the transport finds wrong with a message.
+/// It goes by the texts of tonic, which `tests/service/hostile.rs` pins.
 fn told(response: http::Response<Body>) -> http::Response<Body> {
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
     let message = status.message();

@@ -354,3 +354,22 @@ async fn names_of_any_length_give_short_messages_of_one_line() {
     assert!(status.message().len() < 1000 && !status.message().contains(char::is_control), "{status}");
     still_works(&mut peer).await;
 }
+
+/// `service/observe.rs` turns what tonic says of messages into the protocol's codes, by tonic's texts: a release of tonic that
+/// says it in other words fails here.
+#[tokio::test]
+async fn what_tonic_says_of_messages_is_known_by_its_texts() {
+    let mut options = tff_exec::service::ServerOptions::default();
+    options.max_message_bytes = 10_000;
+    let server = crate::peer::Server::start(&options).await;
+    let mut peer = Peer::connect(server.port, 1).await;
+    let large = peer.value(at_clients(vec![int(1); 1000])).await.unwrap_err();
+    let deep = (0..200).fold(int(1), |value, _| structure(vec![value]));
+    let deep = peer.value(deep).await.unwrap_err();
+    assert_eq!(large.code(), Code::ResourceExhausted);
+    let message = large.message();
+    assert!(message.starts_with("decoded message length too large: found "), "{message}");
+    assert!(message.ends_with(" bytes, the limit is: 10000 bytes"), "{message}");
+    assert_eq!(deep.code(), Code::InvalidArgument);
+    assert_eq!(deep.message(), "the request is no valid message: recursion limit reached");
+}
