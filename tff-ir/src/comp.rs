@@ -24,7 +24,8 @@ struct Node {
     height: u32,
     /// How many nodes there are from here downwards.
     size: u32,
-    /// Whether the type is known to be the one that follows from the parts, so that no one derives it again.
+    /// Whether it is known that nothing is wrong with this node, given its parts, so that nobody checks it again. Set by
+    /// the constructors and the validator, never unset.
     is_checked: AtomicBool,
 }
 
@@ -174,7 +175,7 @@ impl Comp {
         self.0.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Keeps in mind that nothing is wrong with this node, given its parts.
+    /// Notes that nothing is wrong with this node, given its parts.
     pub(crate) fn set_checked(&self) {
         self.0.is_checked.store(true, Ordering::Relaxed);
     }

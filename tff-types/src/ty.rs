@@ -368,7 +368,8 @@ impl Type {
         self.0.contains.sequence
     }
 
-    /// Whether an abstract type or a placement label occurs anywhere in it.
+    /// Whether an abstract type, or a federated type at a placement that is a label, occurs anywhere in it. The label
+    /// of a placement type means nothing and does not count.
     #[must_use]
     pub fn contains_abstract(&self) -> bool {
         self.0.contains.abstract_
