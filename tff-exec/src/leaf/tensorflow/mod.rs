@@ -20,6 +20,7 @@ mod runner;
 mod session;
 mod state;
 mod status;
+mod watch;
 
 use crate::leaf::{Keep, Prepared, recent::Recent};
 use crate::values::{ExecError, ReadDataset, Value};
@@ -31,6 +32,7 @@ use runner::Runner;
 use std::fmt;
 use std::sync::Arc;
 use tff_types::{FunctionType, Type};
+use watch::Watch;
 
 /// Where libtensorflow is, and what the leaf keeps and accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,7 @@ pub struct TensorFlow {
     /// trusted.
     prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Runner>,
     readers: Recent<(Type, Form), Reader>,
+    watch: Arc<Watch>,
 }
 
 impl TensorFlow {
@@ -78,7 +81,7 @@ impl TensorFlow {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let (prepared, readers) = (Recent::new(options.keep), Recent::new(options.keep));
-        Self { options, prepared, readers }
+        Self { options, prepared, readers, watch: Arc::default() }
     }
 
     /// The options it was made with.
@@ -110,7 +113,7 @@ impl TensorFlow {
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
             || {
-                let runner = Runner::new(comp, ty, &self.options)?;
+                let runner = Runner::new(comp, ty, &self.options, &self.watch)?;
                 let bytes = runner.bytes();
                 Ok((Arc::new(runner), bytes))
             },
