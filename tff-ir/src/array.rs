@@ -1,4 +1,4 @@
-//! Arrays: the seed's `Array`, the content of literals and of every tensor at run time.
+//! Arrays: the protocol's `Array`, the content of literals and of every tensor at run time.
 
 use crate::element::{Element, Listed, list_dtype};
 use crate::with_element_type;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tff_proto::v0 as pb;
 use tff_types::{DType, Shape, Type};
 
-/// A dense array of one element type: the seed's `Array`.
+/// A dense array of one element type: the protocol's `Array`.
 ///
 /// It is immutable and cheap to clone: the elements are a reference-counted view of bytes, also
 /// of a received message or of a buffer that a runtime owns. Equality is bit for bit, so that a

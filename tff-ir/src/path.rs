@@ -28,7 +28,7 @@ pub enum CompStep {
 
 /// A path from the root of a computation to a part of it.
 ///
-/// It prints as the fields of the seed's messages that lead there, from the kind of a computation
+/// It prints as the fields of the protocol's messages that lead there, from the kind of a computation
 /// to the part of it: `.lambda.result`, `.block.local[3](name)`, `.block.result`,
 /// `.call.function`, `.call.argument`, `.struct.element[0](name)`, `.selection.source`; the root
 /// prints as `.`. The middle of a very long path is left out: `...(1200 steps)...`.

@@ -1,4 +1,4 @@
-//! Computations to and from the wire: the seed's `Computation` and the messages within.
+//! Computations to and from the wire: the protocol's `Computation` and the messages within.
 
 mod checksum;
 mod decode;

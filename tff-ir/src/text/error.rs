@@ -38,6 +38,9 @@ pub enum TextProblem {
     /// The text nests too many computations.
     #[error("the text nests more than {} levels", super::MAX_LEVELS)]
     TooDeep,
+    /// A defect of the parser.
+    #[error("internal error: {0}")]
+    Internal(&'static str),
     /// Nothing binds the name, and it says nothing about its type.
     #[error("nothing binds the name `{}`; a free name needs a type: `x:int32`", Name(.0))]
     UnknownName(String),

@@ -83,7 +83,7 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub(super) fn written(&self, id: Id) -> Result<&'a Written, TextError> {
         let whole = Span { start: 0, end: self.source.len() };
-        self.tree.get(id).ok_or_else(|| self.error(whole, TextProblem::TooDeep))
+        self.tree.get(id).ok_or_else(|| self.error(whole, TextProblem::Internal("a part that was not parsed")))
     }
 
     /// Notes where a node is written.
