@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use tff_exec::leaf::xla::{Library, XlaOptions, Plugin};
+use tff_exec::leaf::xla::{Library, Plugin, XlaOptions};
 use tff_exec::{ExecError, Value, Xla};
 use tff_ir::{Array, Comp, CompiledComputation};
 use tff_proto::{Limits, decode, v0};
