@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its input must stop")]
 
 use std::sync::Arc;
-use tff_exec::{Clients, Executor, Options, Sequence, Value};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tff_exec::{Clients, DataBackend, ExecError, Executor, Function, Options, Sequence, Value, leaf::Prepared};
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Array, Scalar};
+use tff_ir::{Array, DataContent, Scalar};
 use tff_testing::comp;
 use tff_types::{DType, Type};
 
@@ -225,4 +226,109 @@ fn the_first_client_that_fails_is_named_whichever_thread_ran_it() {
         run(text, Some(argument), None),
         "error: federated_map: client 0: the intrinsic `sequence_sum` cannot be run as it stands: compile the computation first"
     );
+}
+
+/// Data that counts how often it is asked for: `ok` is 7, everything else fails.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl DataBackend for Counted {
+    fn resolve(&self, data: &DataContent, _: &Type) -> Result<Value, ExecError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        match data {
+            DataContent::Uri(uri) if **uri == *"ok" => Ok(int(7)),
+            _ => Err(ExecError::Unsupported("this".to_owned())),
+        }
+    }
+}
+
+/// The result or the error, and how many times data was asked for.
+fn run_counting(text: &str, argument: Option<Value>) -> (String, usize) {
+    let data = Arc::new(Counted::default());
+    let mut options = Options::default();
+    options.data = Some(data.clone());
+    let result = Executor::new(options).prepare(&comp(text)).unwrap().call(argument, Some(2));
+    (result.map_or_else(|error| format!("error: {error}"), |value| show(&value)), data.0.load(Ordering::Relaxed))
+}
+
+#[test]
+fn what_nobody_needs_is_not_evaluated() {
+    let bad = "data \"u\":int32";
+    let cases = [
+        // Locals, elements, arguments, results of functions, what closures captured.
+        "(let d=BAD in lit int32 5)",
+        "(let d=BAD,e=<d,d> in lit int32 5)",
+        "<BAD,lit int32 5>[1]",
+        "(let s=<BAD,lit int32 5> in s[1])",
+        "(let s=<BAD,<lit int32 5,BAD>>,t=s[1] in t[0])",
+        "(x:int32 -> lit int32 5)(BAD)",
+        "(p:<int32,int32> -> p[1])(<BAD,lit int32 5>)",
+        "(let f=(x:int32 -> <x,lit int32 5>) in f(BAD)[1])",
+        "(let f=(x:int32 -> <x,lit int32 5>),r=f(BAD) in r[1])",
+        "(let d=BAD,f=(x:int32 -> <d,x>) in f(lit int32 5)[1])",
+        "(let d=BAD,f=(x:int32 -> (let unused=d in x)) in f(lit int32 5))",
+        "(let f=(g:(int32 -> int32) -> g(BAD)) in f((x:int32 -> lit int32 5)))",
+        "(let f=(p:<int32,<int32,int32>> -> p[1]) in f(<BAD,<BAD,lit int32 5>>)[1])",
+    ];
+    for text in cases {
+        let (result, _) = run_counting(&text.replace("BAD", bad), None);
+        assert_eq!(result, "5", "{text}");
+    }
+    let mapped = "federated_value_at_server((let d=BAD,f=(p:<int32,int32> -> p[0]) in f(<lit int32 5,d>)))";
+    assert_eq!(run_counting(&mapped.replace("BAD", bad), None), ("5@SERVER".to_owned(), 0));
+    // What is needed fails as before.
+    assert_eq!(
+        run_counting("(let a=lit int32 1,d=data \"u\":int32,e=<a,d> in e)", None).0,
+        "error: local `d`: this is not supported"
+    );
+    assert_eq!(
+        run_counting("(let e=<lit int32 1,data \"u\":int32> in e[1])", None).0,
+        "error: local `e`: this is not supported"
+    );
+}
+
+#[test]
+fn what_is_needed_is_evaluated_once() {
+    let cases = [
+        "(let d=data \"ok\":int32 in <d,<d,d>>)",
+        "(let s=<data \"ok\":int32,data \"u\":int32> in <s[0],<s[0],s[0]>>)",
+        "(p:<int32,int32> -> <p[0],<p[0],p[0]>>)(<data \"ok\":int32,data \"u\":int32>)",
+        "(let f=(x:int32 -> <x,lit int32 1>),r=f(data \"ok\":int32) in <r[0],<r[0],r[0]>>)",
+    ];
+    for text in cases {
+        assert_eq!(run_counting(text, None), ("<7,<7,7>>".to_owned(), 1), "{text}");
+    }
+}
+
+/// A function of the program that counts its calls.
+#[derive(Debug, Default)]
+struct Calls(AtomicUsize);
+
+impl Prepared for Calls {
+    fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        argument.cloned().ok_or(ExecError::UnexpectedArgument)
+    }
+}
+
+#[test]
+fn long_chains_of_functions_are_evaluated_in_order_and_each_call_once() {
+    let chain = |n: usize| -> String {
+        let locals: String = (1..=n).map(|it| format!(",x{it}=f(x{})", it - 1)).collect();
+        format!("(f:(int32 -> int32) -> (let x0=lit int32 3{locals} in x{n}))")
+    };
+    for n in [1, 150, 500, 3000] {
+        let calls = Arc::new(Calls::default());
+        let ty = "(int32 -> int32)".parse().unwrap();
+        let function = Value::Function(Function::from_prepared(calls.clone(), ty).unwrap());
+        assert_eq!(run(&chain(n), Some(function), None), "3");
+        assert_eq!(calls.0.load(Ordering::Relaxed), n);
+        // One whose need of its argument nothing shows before it is called.
+        let lazy = comp("(x:int32 -> (let k=(y:int32 -> y) in k(x)))");
+        let lazy = Value::Function(Function::from_comp(&lazy).unwrap());
+        assert_eq!(run(&chain(n), Some(lazy), None), "3");
+        let nested = format!("(f:(int32 -> int32) -> {}lit int32 3{})", "f(".repeat(80), ")".repeat(80));
+        let lazy = Value::Function(Function::from_comp(&comp("(x:int32 -> <x,x>[1])")).unwrap());
+        assert_eq!(run(&nested, Some(lazy), None), "3");
+    }
 }

@@ -1,18 +1,21 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
-use super::host::DataBackend;
+use super::function::Kind;
+use super::host::Host;
 use super::intrinsic::native;
 use crate::values::check;
-use crate::{ExecError, Function, StructValue, Value};
+use crate::{ExecError, Function, Value};
 use std::collections::HashMap;
-use std::sync::Arc;
-use tff_ir::{Binder, Comp, CompKind, Walk};
+use std::sync::{Arc, OnceLock};
+use tff_ir::{Binder, Comp, CompKind, DataContent, Walk};
+use tff_types::Type;
 
 /// The most levels a computation may be nested. The wire carries fewer than a hundred; this
 /// bounds what is built in memory.
 pub(crate) const MAX_NESTING: usize = 1_000;
 
-/// A computation in which no name has to be looked up.
+/// A computation in which no name has to be looked up. Blocks are gone: their locals belong to the
+/// [`Body`] around them.
 #[derive(Debug)]
 pub(crate) enum Code {
     /// A position in the frame of the innermost lambda.
@@ -21,17 +24,42 @@ pub(crate) enum Code {
     Captured(usize),
     /// A value known without running anything.
     Constant(Value),
+    Data(Box<DataCode>),
     Selection(Box<Code>, usize),
     Struct(Box<[Code]>),
     Call(Box<Code>, Option<Box<Code>>),
     Lambda(Arc<LambdaCode>),
-    Block(Box<[LocalCode]>, Box<Code>),
 }
 
 impl Code {
-    /// The value, if nothing has to be run to know it.
-    pub(crate) const fn constant(&self) -> Option<&Value> {
-        if let Self::Constant(value) = self { Some(value) } else { None }
+    /// Whether reading a part of it again costs nothing.
+    pub(super) fn is_view(&self) -> bool {
+        match self {
+            Self::Local(_) | Self::Captured(_) | Self::Constant(_) | Self::Data(_) => true,
+            Self::Selection(source, _) => source.is_view(),
+            Self::Struct(_) | Self::Call(..) | Self::Lambda(_) => false,
+        }
+    }
+}
+
+/// Data that the backend is asked for once, when it is first needed.
+#[derive(Debug)]
+pub(crate) struct DataCode {
+    content: DataContent,
+    ty: Type,
+    value: OnceLock<Result<Value, ExecError>>,
+}
+
+impl DataCode {
+    pub(crate) fn value(&self, host: &dyn Host) -> &Result<Value, ExecError> {
+        self.value.get_or_init(|| {
+            let Some(backend) = host.data() else {
+                return Err(ExecError::Unsupported("data that is no part of the computation".to_owned()));
+            };
+            let value = backend.resolve(&self.content, &self.ty)?;
+            check(&value, &self.ty, None)?;
+            Ok(value)
+        })
     }
 }
 
@@ -40,43 +68,154 @@ impl Code {
 pub(crate) struct LambdaCode {
     /// What the closure captures, as seen by the code around the lambda.
     pub(crate) captures: Box<[Code]>,
-    /// The frame of a call: the parameter, if there is one, at position 0.
-    pub(crate) frame_size: usize,
-    pub(crate) has_parameter: bool,
-    pub(crate) result: Code,
+    pub(crate) body: Body,
     /// The lambda itself, as others are sent it.
     pub(crate) comp: Comp,
     /// The names that it refers to for what it captures, one for each.
     pub(crate) capture_names: Box<[Arc<str>]>,
 }
 
+/// What one frame is for: the result of a lambda, or a whole computation.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// The locals by their positions; `None` stands for the parameter.
+    pub(super) locals: Box<[Option<LocalCode>]>,
+    /// The positions that the whole result is certain to need, in order. These are evaluated one after
+    /// the other and not within one another, however long a chain they are.
+    pub(super) needed: Box<[usize]>,
+    pub(super) result: Code,
+}
+
+impl Body {
+    fn new(locals: Vec<Option<LocalCode>>, result: Code) -> Self {
+        let mut needs = Needs { locals: &locals, needed: vec![false; locals.len()] };
+        needs.whole(&result);
+        // Code refers only to positions before its own.
+        for (slot, local) in locals.iter().enumerate().rev() {
+            if let (Some(local), Some(true)) = (local, needs.needed.get(slot)) {
+                needs.whole(&local.code);
+            }
+        }
+        let needed = needs.needed.iter().enumerate().filter(|&(_, &needed)| needed).map(|(slot, _)| slot).collect();
+        Self { needed, locals: locals.into(), result }
+    }
+
+    /// Whether a whole result is certain to need the whole argument.
+    fn needs_argument(&self) -> bool {
+        matches!(self.locals.first(), Some(None)) && self.needed.first() == Some(&0)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct LocalCode {
-    pub(crate) name: Arc<str>,
-    pub(crate) slot: usize,
-    pub(crate) value: Code,
+    pub(super) name: Arc<str>,
+    pub(super) code: Code,
+}
+
+/// Finds out which positions some code is certain to need.
+struct Needs<'a> {
+    locals: &'a [Option<LocalCode>],
+    needed: Vec<bool>,
+}
+
+impl Needs<'_> {
+    /// All of what `code` gives is needed.
+    fn whole(&mut self, code: &Code) {
+        match code {
+            Code::Local(slot) => self.slot(*slot),
+            Code::Selection(source, _) => self.part(source),
+            Code::Struct(elements) => elements.iter().for_each(|element| self.whole(element)),
+            Code::Call(function, argument) => {
+                self.whole(function);
+                if let Some(argument) = argument.as_ref().filter(|_| self.needs_argument(function)) {
+                    self.whole(argument);
+                }
+            }
+            // What a closure captures may be needed when it is called.
+            Code::Captured(_) | Code::Constant(_) | Code::Data(_) | Code::Lambda(_) => {}
+        }
+    }
+
+    /// A part of what `code` gives is needed: all of it, where it comes in one piece.
+    fn part(&mut self, code: &Code) {
+        match code {
+            Code::Local(slot) => {
+                if let Some(Code::Call(function, _)) = self.local(*slot)
+                    && self.gives_one_piece(function)
+                {
+                    self.slot(*slot);
+                }
+            }
+            Code::Selection(source, _) => self.part(source),
+            Code::Call(function, _) if self.gives_one_piece(function) => self.whole(code),
+            _ => {}
+        }
+    }
+
+    fn slot(&mut self, slot: usize) {
+        if let Some(needed) = self.needed.get_mut(slot) {
+            *needed = true;
+        }
+    }
+
+    fn local(&self, slot: usize) -> Option<&Code> {
+        self.locals.get(slot)?.as_ref().map(|local| &local.code)
+    }
+
+    /// The function that `code` is known to give.
+    fn function<'c>(&'c self, code: &'c Code) -> Option<&'c Kind> {
+        match code {
+            Code::Constant(Value::Function(function)) => Kind::of(function).ok(),
+            Code::Local(slot) => match self.local(*slot)? {
+                Code::Constant(Value::Function(function)) => Kind::of(function).ok(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn needs_argument(&self, function: &Code) -> bool {
+        match self.function(function) {
+            Some(Kind::Closure(closure)) => closure.lambda.body.needs_argument(),
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    fn gives_one_piece(&self, function: &Code) -> bool {
+        self.function(function).is_some_and(|function| !matches!(function, Kind::Closure(_)))
+    }
 }
 
 /// A whole computation, ready to be evaluated.
 #[derive(Debug)]
 pub(crate) struct Compilation {
-    pub(crate) code: Code,
-    /// The size of the frame that the code runs in.
-    pub(crate) frame_size: usize,
+    pub(crate) body: Body,
     /// Whether every intrinsic in it is run as it stands.
     pub(crate) is_native: bool,
+}
+
+impl Compilation {
+    /// What it gives, if nothing has to be run to know that.
+    pub(crate) fn known(&self, host: &dyn Host) -> Option<Result<Value, ExecError>> {
+        match &self.body.result {
+            Code::Constant(value) => Some(Ok(value.clone())),
+            Code::Data(data) => Some(data.value(host).clone()),
+            _ => None,
+        }
+    }
 }
 
 /// The code of a whole computation.
 ///
 /// # Errors
-/// [`ExecError::UnboundReference`], [`ExecError::Limit`]; [`ExecError::Unsupported`] for data without
-/// a backend, and what that fails with.
-pub(crate) fn compile(comp: &Comp, data: Option<&dyn DataBackend>) -> Result<Compilation, ExecError> {
+/// [`ExecError::UnboundReference`], [`ExecError::Limit`].
+pub(crate) fn compile(comp: &Comp) -> Result<Compilation, ExecError> {
     let scopes = vec![Scope::default()];
-    let mut compiler = Compiler { scopes, slots: Vec::new(), nesting: 0, is_native: true, data };
+    let mut compiler = Compiler { scopes, slots: Vec::new(), nesting: 0, is_native: true };
     let code = compiler.walk(comp)?;
-    Ok(Compilation { code, frame_size: compiler.scope().frame_size, is_native: compiler.is_native })
+    let locals = std::mem::take(&mut compiler.scope().locals);
+    Ok(Compilation { body: Body::new(locals, code), is_native: compiler.is_native })
 }
 
 /// The names of one lambda: its parameter and the locals of the blocks directly in it.
@@ -84,7 +223,8 @@ pub(crate) fn compile(comp: &Comp, data: Option<&dyn DataBackend>) -> Result<Com
 struct Scope {
     /// For each name the positions of its bindings, innermost last.
     bound: HashMap<Arc<str>, Vec<usize>>,
-    frame_size: usize,
+    /// One for each binding; those of blocks are written when the block is complete.
+    locals: Vec<Option<LocalCode>>,
     /// Names that an enclosing lambda binds, with their position among the captures.
     captured: HashMap<Arc<str>, usize>,
     captures: Vec<Code>,
@@ -93,8 +233,8 @@ struct Scope {
 
 impl Scope {
     fn bind(&mut self, name: &Arc<str>) -> usize {
-        let slot = self.frame_size;
-        self.frame_size += 1;
+        let slot = self.locals.len();
+        self.locals.push(None);
         self.bound.entry(name.clone()).or_default().push(slot);
         slot
     }
@@ -106,17 +246,16 @@ impl Scope {
     }
 }
 
-struct Compiler<'a> {
+struct Compiler {
     /// One for each lambda around the current point, never empty.
     scopes: Vec<Scope>,
     /// The positions of the locals of the blocks around, in order.
     slots: Vec<usize>,
     nesting: usize,
     is_native: bool,
-    data: Option<&'a dyn DataBackend>,
 }
 
-impl<'c> Walk<'c> for Compiler<'_> {
+impl<'c> Walk<'c> for Compiler {
     type Value = Code;
     type Error = ExecError;
 
@@ -141,7 +280,7 @@ impl<'c> Walk<'c> for Compiler<'_> {
     }
 }
 
-impl Compiler<'_> {
+impl Compiler {
     fn scope(&mut self) -> &mut Scope {
         if self.scopes.is_empty() {
             self.scopes.push(Scope::default());
@@ -175,19 +314,15 @@ impl Compiler<'_> {
                 let argument = call.argument.as_ref().map(|argument| self.walk(argument).map(Box::new)).transpose()?;
                 Ok(Code::Call(function, argument))
             }
-            CompKind::Lambda(lambda) => self.lambda(lambda, comp),
+            CompKind::Lambda(_) => self.lambda(comp),
             CompKind::Block(block) => self.block(comp, block),
             CompKind::Intrinsic(intrinsic) => {
                 self.is_native &= native(intrinsic).is_some();
                 Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
             CompKind::Data(data) => {
-                let Some(backend) = self.data else {
-                    return Err(ExecError::Unsupported("data that is no part of the computation".to_owned()));
-                };
-                let value = backend.resolve(&data.content, comp.ty())?;
-                check(&value, comp.ty(), None)?;
-                Ok(Code::Constant(value))
+                let (content, ty) = (data.content.clone(), comp.ty().clone());
+                Ok(Code::Data(Box::new(DataCode { content, ty, value: OnceLock::new() })))
             }
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
             CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),
@@ -216,26 +351,26 @@ impl Compiler<'_> {
         Some(Code::Captured(capture))
     }
 
-    fn lambda(&mut self, lambda: &tff_ir::Lambda, comp: &Comp) -> Result<Code, ExecError> {
+    fn lambda(&mut self, comp: &Comp) -> Result<Code, ExecError> {
         self.scopes.push(Scope::default());
         let result = self.last(comp);
         let scope = self.scopes.pop().unwrap_or_default();
+        let result = result?.ok_or(ExecError::Internal("a lambda without a result"))?;
         let lambda = Arc::new(LambdaCode {
             captures: scope.captures.into(),
-            frame_size: scope.frame_size,
-            has_parameter: lambda.parameter.is_some(),
-            result: result?.ok_or(ExecError::Internal("a lambda without a result"))?,
+            body: Body::new(scope.locals, result),
             comp: comp.clone(),
             capture_names: scope.capture_names.into(),
         });
         // A closed lambda is the same function each time.
         Ok(if lambda.captures.is_empty() {
-            Code::Constant(Value::Function(Function::closure(lambda, StructValue::from_iter([]))))
+            Code::Constant(Value::Function(Function::closure(lambda, Box::new([]))))
         } else {
             Code::Lambda(lambda)
         })
     }
 
+    /// The result of a block; its locals become those of the scope.
     fn block(&mut self, comp: &Comp, block: &tff_ir::Block) -> Result<Code, ExecError> {
         let (mut parts, first) = (Vec::with_capacity(block.locals.len() + 1), self.slots.len());
         self.parts(comp, |part| parts.push(part)).map_err(|error| match block.locals.get(parts.len()) {
@@ -243,9 +378,13 @@ impl Compiler<'_> {
             None => error,
         })?;
         let result = parts.pop().ok_or(ExecError::Internal("a block without a result"))?;
-        let slots = self.slots.drain(first..);
-        let locals = block.locals.iter().zip(slots).zip(parts);
-        let locals = locals.map(|((local, slot), value)| LocalCode { name: local.name.clone(), slot, value });
-        Ok(Code::Block(locals.collect(), Box::new(result)))
+        let slots: Vec<usize> = self.slots.drain(first..).collect();
+        let locals = &mut self.scope().locals;
+        for ((local, slot), code) in block.locals.iter().zip(slots).zip(parts) {
+            if let Some(it) = locals.get_mut(slot) {
+                *it = Some(LocalCode { name: local.name.clone(), code });
+            }
+        }
+        Ok(result)
     }
 }

@@ -4,9 +4,10 @@
 use super::code::{Code, LambdaCode, compile};
 use super::host::Host;
 use super::intrinsic::{native, unknown};
+use super::part::Part;
 use crate::leaf::Prepared;
+use crate::values::FunctionValue;
 use crate::values::wire::Reader;
-use crate::values::{FunctionValue, StructValue};
 use crate::{ExecError, Function, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -24,10 +25,10 @@ pub(super) enum Kind {
     Own(Arc<dyn Prepared>, Type),
 }
 
-/// A lambda with the values that it refers to.
+/// A lambda with the values that it refers to. One that failed matters when it is needed.
 pub(super) struct Closure {
     pub(super) lambda: Arc<LambdaCode>,
-    pub(super) captured: StructValue,
+    pub(super) captured: Box<[Part]>,
 }
 
 /// A compiled computation, prepared by its leaf when it is first called.
@@ -54,9 +55,9 @@ impl Function {
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
-    /// [`ExecError::UnboundReference`], [`ExecError::Unsupported`], [`ExecError::Limit`].
+    /// [`ExecError::UnboundReference`], [`ExecError::Limit`].
     pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
-        match compile(comp, None)?.code {
+        match compile(comp)?.body.result {
             Code::Constant(Value::Function(function)) => Ok(function),
             _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
         }
@@ -72,7 +73,7 @@ impl Function {
         Ok(Self::new(Kind::Own(prepared, ty)))
     }
 
-    pub(super) fn closure(lambda: Arc<LambdaCode>, captured: StructValue) -> Self {
+    pub(super) fn closure(lambda: Arc<LambdaCode>, captured: Box<[Part]>) -> Self {
         Self::new(Kind::Closure(Closure { lambda, captured }))
     }
 
@@ -103,7 +104,7 @@ impl FunctionValue for Kind {
 
     fn depth(&self) -> u32 {
         match self {
-            Self::Closure(closure) => closure.captured.depth(),
+            Self::Closure(closure) => closure.captured.iter().map(Part::depth).max().unwrap_or(0).saturating_add(1),
             Self::Intrinsic(..) | Self::Compiled(_) | Self::Own(..) => 1,
         }
     }
@@ -116,7 +117,7 @@ impl FunctionValue for Kind {
             Self::Closure(Closure { lambda, captured }) => {
                 let Some(source) = lambda.comp.as_lambda() else { return Ok(lambda.comp.clone()) };
                 let names = lambda.capture_names.iter().cloned();
-                let locals = names.zip(captured.iter().map(constant)).map(|(name, value)| Ok((name, value?)));
+                let locals = names.zip(captured).map(|(name, part)| Ok((name, constant(&part.clone().into_value()?)?)));
                 let locals = locals.collect::<Result<Vec<_>, ExecError>>()?;
                 let result = Comp::block(locals, source.result.clone())?;
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));

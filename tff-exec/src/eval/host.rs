@@ -10,8 +10,8 @@ use tff_types::{FunctionType, Type};
 
 /// What finds the values of `data` in computations: values, or functions of the program's own.
 pub trait DataBackend: Send + Sync {
-    /// The value that data stands for, of type `ty`. It is asked for while a program is prepared,
-    /// perhaps more than once.
+    /// The value that data stands for, of type `ty`. A program asks for it when it is first needed, and
+    /// keeps what it is told.
     ///
     /// # Errors
     /// Where there is none.
@@ -22,6 +22,9 @@ pub trait DataBackend: Send + Sync {
 pub(crate) trait Host: Send + Sync {
     /// Prepares a compiled computation of this type to be called.
     fn prepare_leaf(&self, comp: &CompiledComputation, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError>;
+
+    /// What finds the values of data.
+    fn data(&self) -> Option<&dyn DataBackend>;
 
     /// What reads the elements of datasets.
     fn datasets(&self) -> &dyn ReadDataset;

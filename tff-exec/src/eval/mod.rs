@@ -1,7 +1,8 @@
 //! The one evaluator: environment, closures and federated values together.
 //!
 //! A computation is compiled once to [`code`], in which every reference is a position in a frame
-//! or among the captured values of its closure; [`run`] walks that. Intrinsics are plain functions
+//! or among the captured values of its closure; [`run`] walks that, and evaluates what is needed. [`part`] is what is
+//! known of values meanwhile. Intrinsics are plain functions
 //! over values in [`federated`] and [`sequences`]. [`function`] is what function values are. [`host`] is
 //! what the evaluator needs of whoever runs it.
 
@@ -11,6 +12,7 @@ mod federated;
 mod function;
 mod host;
 mod intrinsic;
+mod part;
 mod run;
 mod sequences;
 
@@ -22,4 +24,5 @@ pub use function::value_from_proto;
 pub use host::DataBackend;
 pub(crate) use host::{Elsewhere, Host};
 pub use intrinsic::is_native;
-pub(crate) use run::{Context, Frame, select};
+pub(crate) use part::{Part, Want};
+pub(crate) use run::Context;

@@ -1,19 +1,25 @@
 //! Running code: frames, closures, calls.
 
-use super::code::Code;
+use super::code::{Body, Code};
 use super::control::{Control, Progress};
 use super::function::{Closure, Kind};
 use super::host::{Elsewhere, Host};
 use super::intrinsic::{native, unknown};
+use super::part::{Cell, Part, Want};
 use crate::values::check_n_clients;
 use crate::{ClientValues, ExecError, Function, Value};
 use rayon::prelude::*;
+use std::cell::{self, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tff_ir::Intrinsic;
 
-/// The most calls that may be active within one another. Well-typed computations end long before;
+/// The most evaluations that may be active within one another. Well-typed computations end long before;
 /// a computation without types may call itself for ever.
-const MAX_CALL_DEPTH: usize = 1_000;
+const MAX_EVAL_DEPTH: usize = 1_000;
+
+/// From this depth on, what may turn out not to be needed is evaluated all the same, in order and not
+/// within one another. What fails then still matters only where it is needed.
+const EAGER_DEPTH: usize = 200;
 
 /// The least stack that a leaf is called with: native libraries take for granted that of an ordinary
 /// thread, and a deep computation may have used up most of it.
@@ -34,15 +40,28 @@ pub(crate) struct Context<'a> {
     intrinsic: Option<&'a Intrinsic>,
 }
 
-/// The values that code refers to by position.
-pub(crate) struct Frame<'a> {
-    locals: Vec<Option<Value>>,
-    captured: &'a [Value],
+/// What code refers to by position: locals and the argument, each evaluated when it is first needed.
+struct Frame<'a> {
+    body: &'a Body,
+    argument: Option<Argument<'a>>,
+    captured: &'a [Part],
+    cells: RefCell<Vec<Cell>>,
+    /// Before this position all locals are known.
+    complete: cell::Cell<usize>,
 }
 
-impl Frame<'_> {
-    pub(crate) fn new(size: usize) -> Self {
-        Self { locals: vec![None; size], captured: &[] }
+/// What a function is called with.
+#[derive(Clone, Copy)]
+enum Argument<'a> {
+    Known(&'a Part),
+    /// Code in the frame of the caller.
+    Code(&'a Code, &'a Frame<'a>),
+}
+
+impl<'a> Frame<'a> {
+    fn new(body: &'a Body, argument: Option<Argument<'a>>, captured: &'a [Part]) -> Self {
+        let cells = RefCell::new(vec![Cell::Unknown; body.locals.len()]);
+        Self { body, argument, captured, cells, complete: cell::Cell::new(0) }
     }
 }
 
@@ -64,65 +83,199 @@ impl<'a> Context<'a> {
         check_n_clients(self.n_clients.ok_or(ExecError::UnknownCardinality)?)
     }
 
-    pub(crate) fn eval(&self, code: &Code, frame: &mut Frame<'_>) -> Result<Value, ExecError> {
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.eval_here(code, frame))
+    /// Evaluates a whole computation.
+    pub(crate) fn run(&self, body: &Body, want: &Want<'_>) -> Part {
+        self.body(want, &Frame::new(body, None, &[]))
     }
 
-    fn eval_here(&self, code: &Code, frame: &mut Frame<'_>) -> Result<Value, ExecError> {
-        match code {
-            Code::Constant(value) => Ok(value.clone()),
-            Code::Local(slot) => frame.locals.get(*slot).cloned().flatten().ok_or_else(no_value),
-            Code::Captured(position) => frame.captured.get(*position).cloned().ok_or_else(no_value),
-            Code::Selection(source, index) => select(self.eval(source, frame)?, *index),
-            Code::Struct(elements) => {
-                let elements = elements.iter().map(|element| self.eval(element, frame));
-                Value::Struct(elements.collect::<Result<_, _>>()?).bounded()
-            }
-            Code::Call(function, argument) => {
-                let function = self.eval(function, frame)?;
-                let argument = argument.as_ref().map(|argument| self.eval(argument, frame)).transpose()?;
-                self.apply(&function, argument)
-            }
-            Code::Lambda(lambda) => {
-                let captured = lambda.captures.iter().map(|capture| self.eval(capture, frame));
-                let captured = captured.collect::<Result<_, _>>()?;
-                Value::Function(Function::closure(lambda.clone(), captured)).bounded()
-            }
-            Code::Block(locals, result) => {
-                for local in locals {
-                    let value = self.eval(&local.value, frame);
-                    let value = value.map_err(|error| error.at(format!("local `{}`", local.name)))?;
-                    if let Some(slot) = frame.locals.get_mut(local.slot) {
-                        *slot = Some(value);
-                    }
+    fn body(&self, want: &Want<'_>, frame: &Frame<'_>) -> Part {
+        if !matches!(want, Want::Element(..)) {
+            for &slot in &frame.body.needed {
+                let part = self.local(slot, want, frame);
+                if matches!((&part, want), (Part::Failed(_) | Part::Struct(_), Want::Whole)) {
+                    return part;
                 }
-                self.eval(result, frame)
             }
         }
+        self.eval(&frame.body.result, want, frame)
+    }
+
+    fn eval(&self, code: &Code, want: &Want<'_>, frame: &Frame<'_>) -> Part {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.eval_here(code, want, frame))
+    }
+
+    fn eval_here(&self, code: &Code, want: &Want<'_>, frame: &Frame<'_>) -> Part {
+        match (code, want) {
+            (Code::Constant(value), _) => Part::Value(value.clone()).get(want),
+            (Code::Data(data), _) => Part::from(data.value(self.host).clone()).get(want),
+            (Code::Local(slot), _) => self.local(*slot, want, frame),
+            (Code::Captured(position), _) => {
+                frame.captured.get(*position).map_or_else(|| no_value().into(), |part| part.get(want))
+            }
+            (Code::Selection(source, index), _) => self.eval(source, &Want::Element(*index, want), frame),
+            (Code::Struct(elements), Want::Element(index, inner)) => match elements.get(*index) {
+                Some(element) => self.eval(element, inner, frame),
+                None => ExecError::IndexOutOfRange { index: *index, len: elements.len() }.into(),
+            },
+            (Code::Struct(elements), Want::Whole) => {
+                let elements = elements.iter().map(|element| self.value(element, frame));
+                elements.collect::<Result<_, _>>().and_then(|elements| Value::Struct(elements).bounded()).into()
+            }
+            (Code::Struct(elements), Want::Parts) => {
+                Part::structure(elements.iter().map(|element| self.eval(element, want, frame)).collect())
+            }
+            (Code::Call(function, argument), _) => {
+                let argument = argument.as_deref().map(|argument| Argument::Code(argument, frame));
+                self.value(function, frame).map_or_else(Part::from, |it| self.call(&it, argument, want))
+            }
+            (Code::Lambda(lambda), _) => {
+                let captured = lambda.captures.iter().map(|capture| self.eval(capture, &Want::Parts, frame)).collect();
+                // What was given up is no value to keep.
+                let function = self.control.check().map(|()| Function::closure(lambda.clone(), captured));
+                Part::from(function.and_then(|it| Value::Function(it).bounded())).get(want)
+            }
+        }
+    }
+
+    fn value(&self, code: &Code, frame: &Frame<'_>) -> Result<Value, ExecError> {
+        self.eval(code, &Want::Whole, frame).into_value()
+    }
+
+    /// What is wanted of a local or of the parameter.
+    fn local(&self, slot: usize, want: &Want<'_>, frame: &Frame<'_>) -> Part {
+        let known = frame.cells.borrow().get(slot).and_then(|cell| cell.get(want));
+        if let Some(part) = known {
+            return part;
+        }
+        if self.depth >= EAGER_DEPTH {
+            let earlier = frame.complete.replace(slot.max(frame.complete.get()))..slot;
+            earlier.for_each(|earlier| drop(self.pending(earlier, &Want::Parts, frame)));
+        }
+        self.pending(slot, want, frame)
+    }
+
+    fn pending(&self, slot: usize, want: &Want<'_>, frame: &Frame<'_>) -> Part {
+        let inner = match self.deeper() {
+            Ok(inner) => inner,
+            Err(error) => return error.into(),
+        };
+        let (code, around) = match (frame.body.locals.get(slot), frame.argument) {
+            (Some(Some(local)), _) => (&local.code, frame),
+            (Some(None), Some(Argument::Code(code, around))) => (code, around),
+            (Some(None), Some(Argument::Known(part))) => return part.get(want),
+            _ => return no_value().into(),
+        };
+        // Nothing that code needs needs the code, so that nobody looks for the cell meanwhile.
+        let taken = frame.cells.borrow_mut().get_mut(slot).map(|cell| std::mem::replace(cell, Cell::Unknown));
+        let mut cell = taken.unwrap_or(Cell::Unknown);
+        let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &*local.name);
+        let part = inner.fill(&mut cell, code, want, around, name);
+        if let Some(it) = frame.cells.borrow_mut().get_mut(slot) {
+            *it = cell;
+        }
+        part
+    }
+
+    /// Evaluates what is wanted of `code` and not in the cell yet, and keeps it there.
+    fn fill(&self, cell: &mut Cell, code: &Code, want: &Want<'_>, frame: &Frame<'_>, name: Option<&str>) -> Part {
+        if let Some(part) = cell.get(want) {
+            return part;
+        }
+        let part = match (code, want) {
+            (Code::Struct(elements), Want::Element(index, inner)) => {
+                return match (elements.get(*index), cell.elements(elements.len()).get_mut(*index)) {
+                    (Some(element), Some(cell)) => self.fill(cell, element, inner, frame, name),
+                    _ => ExecError::IndexOutOfRange { index: *index, len: elements.len() }.into(),
+                };
+            }
+            (Code::Struct(elements), _) => {
+                let cells = cell.elements(elements.len()).iter_mut().zip(elements);
+                let parts = cells.map(|(cell, element)| self.fill(cell, element, &Want::Parts, frame, name));
+                Part::structure(parts.collect())
+            }
+            (code, Want::Element(..)) if code.is_view() => return self.eval(code, want, frame),
+            _ => match (self.eval(code, &Want::Parts, frame), name) {
+                (Part::Failed(error), Some(name)) => error.at_local(name).into(),
+                (part, _) => part,
+            },
+        };
+        let wanted = part.get(want);
+        *cell = Cell::Known(part);
+        wanted
+    }
+
+    /// The context of what is evaluated within this.
+    fn deeper(&self) -> Result<Self, ExecError> {
+        if self.depth >= MAX_EVAL_DEPTH {
+            return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_EVAL_DEPTH });
+        }
+        Ok(Self { depth: self.depth + 1, ..*self })
     }
 
     /// Calls a function value.
     pub(crate) fn apply(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
+        self.apply_part(function, argument.map(Part::Value), &Want::Whole).into_value()
+    }
+
+    /// The same, for an argument of which parts may have failed.
+    pub(crate) fn apply_part(&self, function: &Value, argument: Option<Part>, want: &Want<'_>) -> Part {
+        // The only owner of an argument may change it: it is handed on, where it is needed as a whole.
+        match (Self::closure(function), argument) {
+            (None, argument) => {
+                let called = argument.map(Part::into_value).transpose().and_then(|it| self.call_whole(function, it));
+                Part::from(called).get(want)
+            }
+            (Some(closure), argument) => self.call_closure(closure, argument.as_ref().map(Argument::Known), want),
+        }
+    }
+
+    fn closure(function: &Value) -> Option<&Closure> {
+        match function {
+            Value::Function(function) => match Kind::of(function) {
+                Ok(Kind::Closure(closure)) => Some(closure),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn call(&self, function: &Value, argument: Option<Argument<'_>>, want: &Want<'_>) -> Part {
+        if let Some(closure) = Self::closure(function) {
+            return self.call_closure(closure, argument, want);
+        }
+        let argument = match argument {
+            Some(Argument::Code(code, frame)) => self.value(code, frame).map(Some),
+            Some(Argument::Known(part)) => part.clone().into_value().map(Some),
+            None => Ok(None),
+        };
+        Part::from(argument.and_then(|argument| self.call_whole(function, argument))).get(want)
+    }
+
+    fn call_closure(&self, closure: &Closure, argument: Option<Argument<'_>>, want: &Want<'_>) -> Part {
+        let known = match argument {
+            Some(Argument::Code(code, frame)) if self.depth >= EAGER_DEPTH => {
+                Some(self.eval(code, &Want::Parts, frame))
+            }
+            _ => None,
+        };
+        let argument = known.as_ref().map(Argument::Known).or(argument);
+        // Only calls make evaluation long, so that it suffices to look here.
+        match self.control.check().and_then(|()| self.deeper()) {
+            Ok(inner) => inner.body(want, &Frame::new(&closure.lambda.body, argument, &closure.captured)),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Calls a function that is no closure.
+    fn call_whole(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
         let Value::Function(function) = function else {
             return Err(ExecError::mismatch("a function", function.describe()));
         };
         let kind = Kind::of(function)?;
-        // Only calls make evaluation long, so that it suffices to look here.
         self.control.check()?;
-        if self.depth >= MAX_CALL_DEPTH {
-            return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_CALL_DEPTH });
-        }
-        let inner = Self { depth: self.depth + 1, ..*self };
+        let inner = self.deeper()?;
         match kind {
-            Kind::Closure(Closure { lambda, captured }) => {
-                let mut frame = Frame { locals: vec![None; lambda.frame_size], captured };
-                if lambda.has_parameter
-                    && let Some(slot) = frame.locals.first_mut()
-                {
-                    *slot = argument;
-                }
-                inner.eval(&lambda.result, &mut frame)
-            }
+            Kind::Closure(_) => Err(ExecError::Internal("a closure that is called as a whole")),
             Kind::Intrinsic(intrinsic, ty) => {
                 let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;

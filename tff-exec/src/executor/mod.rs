@@ -44,7 +44,7 @@ pub struct Options {
     pub compile: Option<Arc<Compile>>,
     /// Is asked before the leaves of this crate to prepare a compiled computation.
     pub leaf: Option<Arc<PrepareLeaf>>,
-    /// What finds the values of `data` in computations. Without it, data is refused.
+    /// What finds the values of `data` in computations. Without it, data that is needed is refused.
     pub data: Option<Arc<dyn DataBackend>>,
     /// The workers on which programs have their clients; without them, clients are computed here.
     pub workers: Option<Arc<dyn Workers>>,
@@ -86,11 +86,10 @@ impl Runtime {
     /// The code of a computation, compiled first where its intrinsics need it, or workers: these
     /// are sent functions that must not refer to what is around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
-        let data = self.data.as_deref();
-        let compilation = compile(comp, data)?;
+        let compilation = compile(comp)?;
         match &self.compile {
             Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?, data)
+                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?)
             }
             _ => Ok(compilation),
         }
@@ -108,6 +107,10 @@ impl Host for Runtime {
             CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
             CompiledComputation::Xla(comp) => self.xla.prepare(comp, ty),
         }
+    }
+
+    fn data(&self) -> Option<&dyn DataBackend> {
+        self.data.as_deref()
     }
 
     fn datasets(&self) -> &dyn ReadDataset {
@@ -180,9 +183,8 @@ impl Executor {
     /// Prepares a computation to be run, once or many times.
     ///
     /// # Errors
-    /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Unsupported`] where it
-    /// refers to data, [`ExecError::Limit`] where it is nested too deeply, [`ExecError::Compile`]
-    /// where [`Options::compile`] is needed and fails.
+    /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Limit`] where it is nested too
+    /// deeply, [`ExecError::Compile`] where [`Options::compile`] is needed and fails.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
         Ok(Program::new(self.clone(), comp.ty().clone(), self.0.load(comp)?))
     }

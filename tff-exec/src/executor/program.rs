@@ -2,7 +2,7 @@
 
 use super::Executor;
 use crate::composing::Children;
-use crate::eval::{CallOptions, Compilation, Context, Elsewhere, Frame};
+use crate::eval::{CallOptions, Compilation, Context, Elsewhere, Want};
 use crate::values::{check, check_n_clients, conform, infer_cardinality};
 use crate::{ExecError, Value};
 use std::sync::Arc;
@@ -71,8 +71,7 @@ impl Program {
         options: &CallOptions,
     ) -> Result<Value, ExecError> {
         let ctx = Context::new(&**self.executor.runtime(), n_clients, options.into()).on(elsewhere);
-        let Compilation { code, frame_size, .. } = &*self.compilation;
-        let value = ctx.eval(code, &mut Frame::new(*frame_size))?;
+        let value = ctx.run(&self.compilation.body, &Want::Whole).into_value()?;
         let Some(function) = self.ty.as_function() else {
             if argument.is_some() {
                 return Err(ExecError::UnexpectedArgument);

@@ -1,14 +1,11 @@
 //! Values that are being computed: what a call gives before it is done.
 
 use super::work::{Need, Work};
-use crate::{ExecError, Value};
+use crate::eval::Part;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a computation gave, or why it gave nothing.
-pub(crate) type Outcome = Result<Value, ExecError>;
-
-type Waiter = Box<dyn FnOnce(&Outcome) + Send>;
+type Waiter = Box<dyn FnOnce(&Part) + Send>;
 
 /// A value that is or will be there: written once, read any number of times.
 ///
@@ -23,11 +20,11 @@ pub(crate) struct Lazy {
 
 enum State {
     Pending(Vec<Waiter>),
-    Done(Outcome),
+    Done(Part),
 }
 
 impl Lazy {
-    pub(crate) fn ready(outcome: Outcome) -> Self {
+    pub(crate) fn ready(outcome: Part) -> Self {
         Self { state: Arc::new(Mutex::new(State::Done(outcome))), work: None }
     }
 
@@ -50,7 +47,7 @@ impl Lazy {
     }
 
     /// What is there, if it is there.
-    pub(crate) fn peek(&self) -> Option<Outcome> {
+    pub(crate) fn peek(&self) -> Option<Part> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Done(outcome) => Some(outcome.clone()),
             State::Pending(_) => None,
@@ -58,7 +55,7 @@ impl Lazy {
     }
 
     /// Brings the value. The first one stays.
-    pub(crate) fn set(&self, outcome: Outcome) {
+    pub(crate) fn set(&self, outcome: Part) {
         let waiters = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *state {
@@ -76,7 +73,7 @@ impl Lazy {
     }
 
     /// Runs `waiter` with the value: now if it is there, else when it comes.
-    pub(crate) fn when_done(&self, waiter: impl FnOnce(&Outcome) + Send + 'static) {
+    pub(crate) fn when_done(&self, waiter: impl FnOnce(&Part) + Send + 'static) {
         let outcome = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut *state {
@@ -90,29 +87,20 @@ impl Lazy {
         waiter(&outcome);
     }
 
-    /// Runs `waiter` with all the values once they are there, or with the error of the first of
-    /// them, by position, that has one.
-    pub(crate) fn when_all_done(
-        inputs: Vec<Self>,
-        waiter: impl FnOnce(Result<Vec<Value>, ExecError>) + Send + 'static,
-    ) {
+    /// Runs `waiter` with what became of all the values, once that is known.
+    pub(crate) fn when_all_done(inputs: Vec<Self>, waiter: impl FnOnce(Vec<Part>) + Send + 'static) {
         // Waits for one input after the other: all of them must be done anyway.
-        fn wait_from(
-            inputs: Vec<Lazy>,
-            mut values: Vec<Value>,
-            waiter: Box<dyn FnOnce(Result<Vec<Value>, ExecError>) + Send>,
-        ) {
-            while let Some(input) = inputs.get(values.len()) {
+        fn wait_from(inputs: Vec<Lazy>, mut parts: Vec<Part>, waiter: Box<dyn FnOnce(Vec<Part>) + Send>) {
+            while let Some(input) = inputs.get(parts.len()) {
                 match input.peek() {
-                    Some(Ok(value)) => values.push(value),
-                    Some(Err(error)) => return waiter(Err(error)),
+                    Some(part) => parts.push(part),
                     None => {
                         let input = input.clone();
-                        return input.when_done(move |_| wait_from(inputs, values, waiter));
+                        return input.when_done(move |_| wait_from(inputs, parts, waiter));
                     }
                 }
             }
-            waiter(Ok(values));
+            waiter(parts);
         }
         wait_from(inputs, Vec::new(), Box::new(waiter));
     }

@@ -4,12 +4,12 @@ mod lazy;
 mod live;
 mod work;
 
-use crate::eval::{self, Compilation, Context, Control, Frame, Host};
+use crate::eval::{Context, Control, Host, Part, Want};
 use crate::executor::Runtime;
 use crate::values::wire::{Dialect, Reader, Writer};
-use crate::{ExecError, Executor, Value};
+use crate::{ExecError, Executor};
 use bytes::Bytes;
-use lazy::{Lazy, Outcome};
+use lazy::Lazy;
 use live::Received;
 pub(crate) use live::{Gauged, Live};
 use prost::Message;
@@ -141,10 +141,10 @@ impl Session {
         let read = reader.read(&value, None);
         *self.dialect() = reader.dialect;
         Ok(self.insert(match read {
-            Ok(read) => Entry::new(Lazy::ready(Ok(read)), None),
+            Ok(read) => Entry::new(Lazy::ready(Part::Value(read)), None),
             // Of federated and empty values it is known at once what every use would find.
             Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
-            Err(error) => Entry::new(Lazy::ready(Err(error)), Some(Source { message: value, _received: received })),
+            Err(error) => Entry::new(Lazy::ready(error.into()), Some(Source { message: value, _received: received })),
         }))
     }
 
@@ -153,17 +153,17 @@ impl Session {
         let compiled = Comp::from_proto_lenient(message)
             .map_err(ExecError::from)
             .and_then(|comp| self.executor.runtime().load(&comp));
-        let Compilation { code, frame_size, .. } = match compiled {
+        let compiled = match compiled {
             Ok(compiled) => compiled,
             // What stands for itself is wrong only for whoever uses it.
-            Err(error) if is_leaf(kind) => return Ok(Computation::Known(Err(error))),
+            Err(error) if is_leaf(kind) => return Ok(Computation::Known(error.into())),
             Err(error) => return Err(error),
         };
-        if let Some(value) = code.constant() {
-            return Ok(Computation::Known(Ok(value.clone())));
+        if let Some(known) = compiled.known(&**self.executor.runtime()) {
+            return Ok(Computation::Known(known.into()));
         }
         let (value, job) = self.job(&[]);
-        job.start(move |ctx| ctx.eval(&code, &mut Frame::new(frame_size)));
+        job.start(move |ctx| ctx.run(&compiled.body, &Want::Parts));
         Ok(Computation::Started(value))
     }
 
@@ -178,15 +178,11 @@ impl Session {
         }
         let (value, job) = self.job(&inputs);
         Lazy::when_all_done(inputs, move |inputs| {
-            let mut inputs = match inputs {
-                Ok(inputs) => inputs.into_iter(),
-                Err(error) => return job.result.set(Err(error)),
-            };
-            let (function, argument) = (inputs.next(), inputs.next());
-            job.start(move |ctx| match function {
-                Some(function) => ctx.apply(&function, argument),
-                None => Err(ExecError::Empty),
-            });
+            let mut inputs = inputs.into_iter();
+            match inputs.next().map_or(Err(ExecError::Empty), Part::into_value) {
+                Ok(function) => job.start(move |ctx| ctx.apply_part(&function, inputs.next(), &Want::Parts)),
+                Err(error) => job.result.set(error.into()),
+            }
         });
         Ok(self.insert(Entry::new(value, None)))
     }
@@ -197,7 +193,7 @@ impl Session {
     /// [`ExecError::UnknownValue`].
     pub fn create_struct(&self, elements: &[u64]) -> Result<u64, ExecError> {
         let inputs = elements.iter().map(|&id| self.value(id)).collect::<Result<Vec<_>, ExecError>>()?;
-        let value = self.derive(inputs, |elements| Value::structure(elements).bounded());
+        let value = self.derive(inputs, Part::structure);
         Ok(self.insert(Entry::new(value, None)))
     }
 
@@ -207,13 +203,11 @@ impl Session {
     /// [`ExecError::UnknownValue`]; where the struct is there already, what is wrong with the
     /// selection.
     pub fn create_selection(&self, source: u64, index: u32) -> Result<u64, ExecError> {
-        let select = move |mut inputs: Vec<Value>| {
-            let source = inputs.pop().ok_or(ExecError::Empty)?;
-            eval::select(source, usize::try_from(index).unwrap_or(usize::MAX))
-        };
+        let want = Want::Element(usize::try_from(index).unwrap_or(usize::MAX), &Want::Parts);
+        let select = move |inputs: Vec<Part>| inputs.first().map_or(ExecError::Empty.into(), |it| it.get(&want));
         let value = self.derive(vec![self.value(source)?], select);
-        if let Some(Err(error)) = value.peek() {
-            return Err(error);
+        if let Some(Part::Failed(error)) = value.peek() {
+            return Err(*error);
         }
         Ok(self.insert(Entry::new(value, None)))
     }
@@ -242,7 +236,7 @@ impl Session {
         let (executor, n_clients, dialect) = (self.executor.clone(), self.n_clients, *self.dialect());
         waiting.value.when_done(move |outcome| {
             let writer = Writer::for_peer(dialect, n_clients, executor.tensorflow());
-            receive(outcome.as_ref().map_err(Clone::clone).and_then(|value| writer.write(value, None)));
+            receive(outcome.clone().into_value().and_then(|value| writer.write(&value, None)));
         });
         Ok(waiting)
     }
@@ -274,14 +268,14 @@ impl Session {
         drop(entries);
     }
 
-    fn derive(&self, inputs: Vec<Lazy>, compute: impl FnOnce(Vec<Value>) -> Outcome + Send + 'static) -> Lazy {
-        let ready: Option<Result<Vec<Value>, ExecError>> = inputs.iter().map(Lazy::peek).collect();
+    fn derive(&self, inputs: Vec<Lazy>, compute: impl FnOnce(Vec<Part>) -> Part + Send + 'static) -> Lazy {
+        let ready: Option<Vec<Part>> = inputs.iter().map(Lazy::peek).collect();
         if let Some(inputs) = ready {
-            return Lazy::ready(inputs.and_then(compute));
+            return Lazy::ready(compute(inputs));
         }
         let (value, job) = self.job(&inputs);
         // A waiter only starts work, so that a chain of values cannot nest waiters in waiters.
-        Lazy::when_all_done(inputs, move |inputs| job.start(move |_| inputs.and_then(compute)));
+        Lazy::when_all_done(inputs, move |inputs| job.start(move |_| compute(inputs)));
         value
     }
 
@@ -326,7 +320,7 @@ const fn is_leaf(kind: &pb::computation::Computation) -> bool {
 /// What became of a computation that was sent.
 enum Computation {
     /// It stands for itself.
-    Known(Outcome),
+    Known(Part),
     /// It is being evaluated.
     Started(Lazy),
 }
@@ -341,7 +335,7 @@ struct Job {
 
 impl Job {
     /// Runs `compute` on the pool and brings its outcome to the value.
-    fn start(self, compute: impl FnOnce(&Context<'_>) -> Outcome + Send + 'static) {
+    fn start(self, compute: impl FnOnce(&Context<'_>) -> Part + Send + 'static) {
         let runtime: Arc<Runtime> = self.executor.runtime().clone();
         let (result, span) = (self.result.clone(), tracing::Span::current());
         let job = {
@@ -349,17 +343,17 @@ impl Job {
             move || {
                 let _in_span = span.enter();
                 if self.work.given_up().load(Ordering::Relaxed) {
-                    return self.result.set(Err(ExecError::GivenUp));
+                    return self.result.set(ExecError::GivenUp.into());
                 }
                 let ctx = Context::new(&*runtime, Some(self.n_clients), Control::ending(self.work.given_up()));
                 // A panic would leave the value pending for ever; it is a bug, told as an error.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
-                self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));
+                self.result.set(outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into()));
             }
         };
         match runtime.pool() {
             Ok(pool) => pool.spawn_fifo(job),
-            Err(error) => result.set(Err(error)),
+            Err(error) => result.set(error.into()),
         }
     }
 }

@@ -326,6 +326,15 @@ impl ExecError {
         self.at(Step::Element(index, name.map(Arc::from)))
     }
 
+    /// Says that this happened in a local, unless it is known to have happened in one that this local
+    /// needs.
+    pub(crate) fn at_local(self, name: &str) -> Self {
+        match &self {
+            Self::At { place: Place::Part(part), .. } if part.starts_with("local `") => self,
+            _ => self.at(format!("local `{name}`")),
+        }
+    }
+
     pub(crate) fn mismatch(expected: impl ToString, found: impl ToString) -> Self {
         Self::Mismatch { expected: expected.to_string(), found: found.to_string() }
     }

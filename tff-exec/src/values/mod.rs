@@ -28,5 +28,5 @@ pub(crate) use function::FunctionValue;
 pub use sequence::{ReadDataset, Sequence};
 pub use tensor::Tensor;
 pub(crate) use tensor::check_tensor;
-pub(crate) use value::check_n_clients;
+pub(crate) use value::{MAX_DEPTH, check_n_clients};
 pub use value::{StructValue, Value};

@@ -64,10 +64,6 @@ impl FromIterator<Value> for StructValue {
 }
 
 impl StructValue {
-    pub(crate) const fn depth(&self) -> u32 {
-        self.depth
-    }
-
     /// The elements: moved out where nobody else holds the struct, so that what it alone held is
     /// held by the caller alone.
     pub(crate) fn into_elements(mut self) -> Vec<Value> {
