@@ -72,6 +72,8 @@ struct Terms {
     state: u64,
     /// The names in scope, the innermost last.
     scope: Vec<(&'static str, Kind)>,
+    /// Whether some numbers are data that nobody has.
+    may_fail: bool,
 }
 
 impl Terms {
@@ -119,6 +121,7 @@ impl Terms {
         }
         if depth == 0 {
             return match kind {
+                Kind::Int if self.may_fail && self.pick(3) == 0 => "data \"gone\":int32".to_owned(),
                 Kind::Int => format!("lit int32 {}", self.pick(9)),
                 Kind::Pair => "<lit int32 4,lit int32 7>".to_owned(),
                 Kind::Function => "(a:int32 -> a)".to_owned(),
@@ -153,7 +156,7 @@ fn passes_keep_values_of_random_computations() {
     let add = generic::binary_operator(BinaryOp::Add, &"<int32,int32>".parse().unwrap()).unwrap();
     let bodies = [("add", add)];
     let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut terms = Terms { state: 1, scope: Vec::new() };
+    let mut terms = Terms { state: 1, scope: Vec::new(), may_fail: false };
     for number in 0..60 {
         let [left, right] = [(); 2].map(|()| terms.below("a", Kind::Int, |terms| terms.term(5, Kind::Int)));
         let (text, clients) = match number % 2 {
@@ -191,4 +194,32 @@ fn passes_keep_values_of_random_computations() {
     ] {
         assert!(changed.get(pass).is_some_and(|count| *count > 2), "{changed:?}");
     }
+}
+
+#[test]
+fn what_nobody_needs_fails_neither_compiled_nor_uncompiled() {
+    let executor = executor();
+    let add = generic::binary_operator(BinaryOp::Add, &"<int32,int32>".parse().unwrap()).unwrap();
+    let bodies = [("add", add)];
+    let mut terms = Terms { state: 7, scope: Vec::new(), may_fail: true };
+    let (mut avoided, mut failed) = (0, 0);
+    for _ in 0..300 {
+        let term = terms.below("a", Kind::Int, |terms| terms.term(5, Kind::Int));
+        let text = format!("(a:int32 -> {term})");
+        let comp = comp_with(&text, &bodies);
+        let compiled = tff_compiler::compile_to_native(&comp, &tff_compiler::CompileOptions::default()).unwrap().comp;
+        let [here, there] = [&comp, &compiled].map(|comp| {
+            let argument = Value::array(Array::from_scalar(Scalar::Int32(3)));
+            let found = executor.prepare(comp).unwrap().call(Some(argument), None);
+            found.map_err(|error| error.cause().to_string())
+        });
+        match (&here, &there) {
+            (Ok(here), Ok(there)) => assert!(same(here, there), "{text}: {here:?}, {there:?}"),
+            (Err(here), Err(there)) => assert_eq!(here, there, "{text}"),
+            _ => panic!("{text}: uncompiled {here:?}, compiled {there:?}"),
+        }
+        failed += usize::from(here.is_err());
+        avoided += usize::from(here.is_ok() && text.contains("gone"));
+    }
+    assert!(failed > 20 && avoided > 20, "{failed} failed, {avoided} did not need what fails");
 }
