@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tff_exec::Value;
+use tff_exec::{Executor, Value};
 use tff_ir::Comp;
 use tff_proto::{Limits, v0 as pb};
 use tff_sim::computation::{Encoded, Text, TextOptions};
@@ -154,18 +154,18 @@ impl ArgumentSource {
     }
 
     /// Reads a value of type `ty`.
-    pub(crate) fn read(&self, ty: &Type) -> Result<Value> {
+    pub(crate) fn read(&self, ty: &Type, executor: &Executor, n_clients: Option<usize>) -> Result<Value> {
         let bytes = match self {
             Self::Value(path) | Self::Json(path) => read_bytes(path)?,
             Self::Stdin => Source::Stdin.read_bytes()?,
             Self::Inline(text) => Bytes::copy_from_slice(text.as_bytes()),
         };
-        self.parse(&bytes, ty).with_context(|| self.name())
+        self.parse(&bytes, ty, executor, n_clients).with_context(|| self.name())
     }
 
-    fn parse(&self, bytes: &Bytes, ty: &Type) -> Result<Value> {
+    fn parse(&self, bytes: &Bytes, ty: &Type, executor: &Executor, n_clients: Option<usize>) -> Result<Value> {
         match self {
-            Self::Value(_) => decode_value(bytes, ty),
+            Self::Value(_) => decode_value(bytes, ty, executor, n_clients),
             Self::Json(_) => parse_json(bytes, ty),
             Self::Inline(_) => {
                 let json = json::parse(bytes).context("expected JSON, or a file whose name ends in .pb or .json")?;
@@ -174,7 +174,7 @@ impl ArgumentSource {
             Self::Stdin => match json::parse(bytes) {
                 Ok(json) => Ok(json::read(&json, ty)?),
                 Err(error) if looks_like_text(bytes) => Err(error.into()),
-                Err(_) => decode_value(bytes, ty),
+                Err(_) => decode_value(bytes, ty, executor, n_clients),
             },
         }
     }
@@ -184,10 +184,10 @@ fn parse_json(text: &[u8], ty: &Type) -> Result<Value> {
     Ok(json::read(&json::parse(text)?, ty)?)
 }
 
-fn decode_value(bytes: &Bytes, ty: &Type) -> Result<Value> {
+fn decode_value(bytes: &Bytes, ty: &Type, executor: &Executor, n_clients: Option<usize>) -> Result<Value> {
     if bytes.is_empty() {
         bail!("expected a value of type {ty}, found nothing");
     }
     let proto: pb::Value = tff_proto::decode(bytes, &Limits::default())?;
-    Ok(tff_exec::value_from_proto(&proto, ty)?)
+    Ok(executor.read_value(&proto, ty, n_clients)?)
 }

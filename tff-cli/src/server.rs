@@ -3,8 +3,9 @@
 use crate::output;
 use anyhow::{Context, Result};
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 use tff_exec::Executor;
 use tff_exec::service::{ServerOptions, Tls, bind, serve};
@@ -17,13 +18,16 @@ pub(crate) struct ServerArgs {
     /// The port to listen on; 0 takes a free one and prints it.
     #[arg(long, default_value_t = 10000, value_name = "PORT")]
     port: u16,
-    /// An address to listen on instead of the loopback addresses; may be repeated.
+    /// An IP address to listen on instead of the loopback addresses, which are `localhost`; may be repeated.
     #[arg(long, value_name = "ADDRESS")]
-    host: Vec<IpAddr>,
+    host: Vec<Host>,
     /// The largest message in either direction; at most and by default 2147483647.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     max_message_bytes: Option<u32>,
     /// How much of what clients sent may be alive at a time, in values and in calls under way.
+    ///
+    /// By default there is no limit. What is computed is not counted. An executor is for at most 1,000,000
+    /// clients, whatever the limit.
     #[arg(long, value_name = "BYTES")]
     max_live_bytes: Option<usize>,
     /// Close executors, and forget their values, that no client used for this long.
@@ -51,7 +55,34 @@ pub(crate) struct ServerArgs {
     drain_ms: u64,
 }
 
+/// An address to listen on; `None` stands for both loopback addresses.
+#[derive(Clone, Debug)]
+struct Host(Option<IpAddr>);
+
+impl FromStr for Host {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "localhost" => Ok(Self(None)),
+            _ => text
+                .parse()
+                .map(|address| Self(Some(address)))
+                .map_err(|_| "expected an IP address or localhost".into()),
+        }
+    }
+}
+
 impl ServerArgs {
+    /// The addresses to listen on; none stands for the loopback addresses.
+    fn addresses(&self) -> Vec<IpAddr> {
+        if self.host.iter().all(|host| host.0.is_none()) {
+            return Vec::new();
+        }
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        self.host.iter().flat_map(|host| host.0.map_or(loopback.to_vec(), |address| vec![address])).collect()
+    }
+
     /// Takes a limit of messages that was given in another way, unless there is one.
     pub(crate) fn with_message_limit(mut self, megabytes: Option<u32>) -> Self {
         let bytes = megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20).clamp(1, i32::MAX.unsigned_abs()));
@@ -105,7 +136,7 @@ async fn run_here(args: &ServerArgs, executor: Executor) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let options = args.options()?;
-    let listeners = bind(&args.host, args.port).await?;
+    let listeners = bind(&args.addresses(), args.port).await?;
     for listener in &listeners {
         tracing::info!(address = %listener.local_addr()?, "listening");
     }

@@ -14,8 +14,9 @@ use clap::Parser;
 struct Args {
     #[command(flatten)]
     server: ServerArgs,
-    /// The largest message in either direction, in megabytes.
-    #[arg(long, value_name = "MB", conflicts_with = "max_message_bytes")]
+    /// The largest message in either direction, in megabytes; 2048 and more stand for 2147483647 bytes, the
+    /// most that a message can have.
+    #[arg(long, value_name = "MB", conflicts_with = "max_message_bytes", value_parser = clap::value_parser!(u32).range(1..))]
     grpc_max_message_length_megabytes: Option<u32>,
     /// How many threads compute; all cores if that is less than 1.
     #[arg(long, default_value_t = -1, allow_hyphen_values = true, value_name = "N")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tff_exec::Workers;
-use tff_exec::remote::{RemoteOptions, RemoteTls, RemoteWorkers};
+use tff_exec::remote::{Compression, RemoteOptions, RemoteTls, RemoteWorkers};
 
 /// Where the clients are computed.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,12 +16,15 @@ pub(crate) struct WorkersArgs {
     /// The clients are spread evenly, in their order; what the workers aggregate is merged here in the
     /// order of this list. A worker that cannot be reached, dies or exceeds the deadline is named on
     /// stderr, and its work is done again by those that are left, up to 3 times in a round; without any
-    /// left the command fails.
+    /// left the command fails. In later rounds it is asked again.
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
     workers: Vec<String>,
     /// How long a worker may take for one answer, such as a round for its clients.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     worker_deadline: u64,
+    /// Compress what goes to the workers and comes from them.
+    #[arg(long, value_name = "METHOD", requires = "workers")]
+    worker_compression: Option<Method>,
     /// The certificates that sign those of the workers, a PEM file; turns on TLS.
     #[arg(long, value_name = "FILE", requires = "workers")]
     worker_ca: Option<PathBuf>,
@@ -33,16 +36,30 @@ pub(crate) struct WorkersArgs {
     worker_key: Option<PathBuf>,
 }
 
+/// How messages are compressed.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Method {
+    /// Known to TFF's own worker, too
+    Gzip,
+    /// Quicker and smaller
+    Zstd,
+}
+
 impl WorkersArgs {
     /// The workers, unless clients are to be computed here.
     pub(crate) fn connect(&self) -> Result<Option<Arc<dyn Workers>>> {
         if self.workers.is_empty() {
             return Ok(None);
         }
+        let addresses: Vec<&str> = self.workers.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).collect();
         let mut options = RemoteOptions::default();
         options.deadline = Duration::from_secs(self.worker_deadline);
+        options.compression = self.worker_compression.map(|method| match method {
+            Method::Gzip => Compression::Gzip,
+            Method::Zstd => Compression::Zstd,
+        });
         options.tls = self.tls()?;
-        let workers = RemoteWorkers::new(&self.workers, &options).context("--workers")?;
+        let workers = RemoteWorkers::new(&addresses, &options).context("--workers")?;
         Ok(Some(Arc::new(workers)))
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tff_exec::{Clients, Executor, Value};
+use tff_exec::{Clients, ExecError, Executor, Value};
 use tff_ir::{Comp, Intrinsic, Scalar};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
@@ -87,14 +87,14 @@ impl Args {
             Some(form) => form.to_comp().with_context(|| name.clone())?,
             None => self.file.read_comp()?,
         };
-        let argument = self.argument(comp.ty())?;
+        let executor = self.executor.executor_on(&self.workers)?;
+        let argument = self.argument(comp.ty(), &executor)?;
         let n_clients = self.n_clients(argument.as_ref(), comp.ty())?;
         if let Some(path) = &self.output {
             check_folder(path)?;
         }
-        let executor = self.executor.executor_on(&self.workers)?;
         let result = match self.sub_rounds {
-            None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(Into::into),
+            None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(with_option),
             Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
         };
         let result = result.with_context(|| name.clone())?;
@@ -126,10 +126,10 @@ impl Args {
     }
 
     /// The argument, read as its type says.
-    fn argument(&self, ty: &Type) -> Result<Option<Value>> {
+    fn argument(&self, ty: &Type, executor: &Executor) -> Result<Option<Value>> {
         let parameter = ty.as_function().and_then(|function| function.parameter.as_ref());
         match (&self.arg, parameter) {
-            (Some(source), Some(parameter)) => source.read(parameter).map(Some),
+            (Some(source), Some(parameter)) => source.read(parameter, executor, self.clients).map(Some),
             (None, None) => Ok(None),
             (None, Some(parameter)) => bail!("{}: expected an argument (--arg) of type {parameter}", self.file.name()),
             (Some(_), None) => bail!("{}: expected no argument, as the type is {ty}, found --arg", self.file.name()),
@@ -173,6 +173,14 @@ impl Args {
         }
         let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
         Ok(write_bytes(path, &proto.encode_to_vec())?)
+    }
+}
+
+/// The error of a run, with the option that helps.
+fn with_option(error: ExecError) -> anyhow::Error {
+    match error.cause() {
+        ExecError::SecureAggregation(_) => anyhow!("{error}: --allow-insecure-secure-sum does that"),
+        _ => error.into(),
     }
 }
 

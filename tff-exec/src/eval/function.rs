@@ -163,19 +163,24 @@ fn constant(value: &Value) -> Result<Comp, ExecError> {
 /// Reads a value of type `ty`.
 ///
 /// Names of struct elements may be absent from the message; where they are there they must be the
-/// type's.
+/// type's. Computations in the message must be functions that need no evaluation: an executor reads
+/// others, see [`Executor::read_value`](crate::Executor::read_value).
 ///
 /// # Errors
 /// [`ExecError::Mismatch`], [`ExecError::Cardinality`], [`ExecError::Array`] or
 /// [`ExecError::Decode`], with the path inside the value.
 pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError> {
-    Reader { function: Some(&function_from_proto), ..Reader::default() }.read(proto, Some(ty))
+    let function = |message: &pb::Computation, ty: Option<&Type>| {
+        Ok(Value::Function(Function::from_comp(&comp_from_proto(message, ty)?)?))
+    };
+    Reader { computation: Some(&function), ..Reader::default() }.read(proto, Some(ty))
 }
 
-fn function_from_proto(message: &pb::Computation, ty: &Type) -> Result<Function, ExecError> {
+/// The computation in a message, for whoever wants a value of this type.
+pub(crate) fn comp_from_proto(message: &pb::Computation, ty: Option<&Type>) -> Result<Comp, ExecError> {
     let comp = Comp::from_proto(message)?;
-    if !ty.is_assignable_from(comp.ty()) {
-        return Err(ExecError::mismatch(ty, comp.ty()));
+    match ty.filter(|ty| !ty.is_assignable_from(comp.ty())) {
+        Some(ty) => Err(ExecError::mismatch(ty, comp.ty())),
+        None => Ok(comp),
     }
-    Function::from_comp(&comp)
 }

@@ -51,5 +51,11 @@ pub fn is_native(intrinsic: &Intrinsic) -> bool {
 }
 
 pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
-    ExecError::UnknownIntrinsic(intrinsic.uri().into())
+    match intrinsic {
+        Intrinsic::FederatedSecureSum
+        | Intrinsic::FederatedSecureSumBitwidth
+        | Intrinsic::FederatedSecureModularSum
+        | Intrinsic::FederatedSecureSelect => ExecError::SecureAggregation(intrinsic.uri().into()),
+        _ => ExecError::UnknownIntrinsic(intrinsic.uri().into()),
+    }
 }

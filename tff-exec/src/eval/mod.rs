@@ -1,10 +1,10 @@
 //! The one evaluator: environment, closures and federated values together.
 //!
 //! A computation is compiled once to [`code`], in which every reference is a position in a frame
-//! or among the captured values of its closure; [`run`] walks that, and evaluates what is needed. [`part`] is what is
-//! known of values meanwhile. Intrinsics are plain functions
-//! over values in [`federated`] and [`sequences`]. [`function`] is what function values are. [`host`] is
-//! what the evaluator needs of whoever runs it.
+//! or among the captured values of its closure; [`run`] walks that and evaluates what is needed.
+//! [`part`] is what is known of values meanwhile. Intrinsics are plain functions over values in
+//! [`federated`] and [`sequences`]. [`function`] is what function values are. [`host`] is what the
+//! evaluator needs of whoever runs it.
 
 mod code;
 mod control;
@@ -20,6 +20,7 @@ pub(crate) use code::{Compilation, compile};
 pub(crate) use control::Control;
 pub use control::{CallOptions, Cancel, Progress, ReportProgress};
 pub(crate) use federated::{arguments, is_placed, leaves};
+pub(crate) use function::comp_from_proto;
 pub use function::value_from_proto;
 pub use host::DataBackend;
 pub(crate) use host::{Elsewhere, Host};

@@ -5,16 +5,18 @@ mod program;
 pub use program::Program;
 
 use crate::composing::Workers;
-use crate::eval::{Compilation, DataBackend, Host, compile};
+use crate::eval::{Compilation, Context, Control, DataBackend, Host, Want, comp_from_proto, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
-use crate::values::ReadDataset;
-use crate::{ExecError, TensorFlow, Xla};
+use crate::values::wire::Reader;
+use crate::values::{ReadDataset, check};
+use crate::{CallOptions, ExecError, TensorFlow, Value, Xla};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tff_ir::{Comp, CompiledComputation};
-use tff_types::FunctionType;
+use tff_proto::v0 as pb;
+use tff_types::{FunctionType, Type};
 
 /// Turns a computation into one whose intrinsics are all run as they stand, or says in one line why
 /// it cannot.
@@ -178,6 +180,23 @@ impl Executor {
             metrics::gauge!("tff_prepared", "leaf" => leaf).set(n_prepared as f64);
             metrics::gauge!("tff_prepared_bytes", "leaf" => leaf).set(bytes as f64);
         }
+    }
+
+    /// Reads a value of type `ty`, for this number of clients where that is known. Computations in the
+    /// message are evaluated; a function is the value of one.
+    ///
+    /// # Errors
+    /// Those of [`value_from_proto`](crate::value_from_proto), and whatever a computation fails with.
+    pub fn read_value(&self, message: &pb::Value, ty: &Type, n_clients: Option<usize>) -> Result<Value, ExecError> {
+        let options = CallOptions::default();
+        let evaluate = |message: &pb::Computation, ty: Option<&Type>| {
+            let comp = comp_from_proto(message, ty)?;
+            let ctx = Context::new(&*self.0, n_clients, Control::from(&options));
+            let value = ctx.run(&self.0.load(&comp)?.body, &Want::Whole).into_value()?;
+            check(&value, comp.ty(), n_clients)?;
+            Ok(value)
+        };
+        Reader { computation: Some(&evaluate), n_clients, ..Reader::default() }.read(message, Some(ty))
     }
 
     /// Prepares a computation to be run, once or many times.

@@ -1,14 +1,15 @@
 //! The connection to one worker: calls with deadlines, and what their failures mean.
 
-use super::RemoteOptions;
+use super::{Compression, RemoteOptions};
 use crate::ExecError;
 use crate::values::status_code;
 use std::error::Error;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Response, Status};
 
@@ -35,8 +36,10 @@ pub(super) struct Connection {
     client: Client,
     deadline: Duration,
     connect_timeout: Duration,
-    /// Whether the worker is not asked any more.
-    is_lost: AtomicBool,
+    /// When the worker was lost; it is not asked until a while after.
+    lost: Mutex<Option<Instant>>,
+    /// Executors on it that it could not be told to forget.
+    left_behind: Mutex<Vec<pb::ExecutorId>>,
 }
 
 /// What distinguishes calls.
@@ -85,17 +88,45 @@ impl Connection {
         let client = ExecutorGroupClient::new(channel)
             .max_decoding_message_size(i32::MAX as usize)
             .max_encoding_message_size(i32::MAX as usize);
+        let client = match options.compression {
+            None => client,
+            Some(compression) => {
+                let encoding = match compression {
+                    Compression::Gzip => CompressionEncoding::Gzip,
+                    Compression::Zstd => CompressionEncoding::Zstd,
+                };
+                client.send_compressed(encoding).accept_compressed(encoding)
+            }
+        };
         let (deadline, connect_timeout) = (options.deadline, options.connect_timeout);
-        Ok(Self { name, client, deadline, connect_timeout, is_lost: AtomicBool::new(false) })
+        Ok(Self { name, client, deadline, connect_timeout, lost: Mutex::default(), left_behind: Mutex::default() })
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.is_lost.load(Ordering::Relaxed)
+        self.lost().is_some()
     }
 
-    /// The worker is not to be asked any more.
+    /// The worker is not to be asked until a later round.
     pub(super) fn lose(&self) {
-        self.is_lost.store(true, Ordering::Relaxed);
+        *self.lost() = Some(Instant::now());
+    }
+
+    /// A new round begins: a worker that was lost is asked again, if that was not just now.
+    pub(super) fn ask_again(&self) {
+        let mut lost = self.lost();
+        if lost.is_some_and(|lost| lost.elapsed() >= self.connect_timeout) {
+            tracing::debug!(worker = &*self.name, "asked again");
+            *lost = None;
+        }
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The executors that the worker could not be told to forget.
+    pub(super) fn left_behind(&self) -> MutexGuard<'_, Vec<pb::ExecutorId>> {
+        self.left_behind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn unavailable(&self, reason: impl Into<String>) -> ExecError {

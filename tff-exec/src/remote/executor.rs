@@ -113,7 +113,12 @@ impl RemoteExecutor {
         let (disposals, disposed) = mpsc::unbounded_channel();
         let runtime = Handle::current();
         let closing = dispose_all(connection.clone(), id.clone(), disposed);
+        let left_behind = std::mem::take(&mut *connection.left_behind());
+        let again = connection.clone();
         runtime.spawn(async move {
+            for executor in left_behind {
+                dispose_executor(&again, executor).await;
+            }
             closing.await;
             drop(open);
         });
@@ -262,8 +267,8 @@ async fn known(mut reference: Reference) -> Result<Arc<Named>, ExecError> {
     }
 }
 
-/// Disposes of what it is told to, many at a time, and in the end of the executor, too. Who is lost is not
-/// told.
+/// Disposes of what it is told to, many at a time, and in the end of the executor, too. Who is lost is told
+/// only the end: that of the executor is the end of its values.
 async fn dispose_all(
     connection: Arc<Connection>,
     executor: pb::ExecutorId,
@@ -278,7 +283,8 @@ async fn dispose_all(
             ids.push(id);
         }
         if connection.is_lost() {
-            return;
+            ids.clear();
+            continue;
         }
         let value_ref = ids.drain(..).map(|id| pb::ValueRef { id }).collect();
         let request = pb::DisposeRequest { executor: Some(executor.clone()), value_ref };
@@ -288,14 +294,20 @@ async fn dispose_all(
         };
         note(connection.call(DISPOSE, send).await);
     }
-    if connection.is_lost() {
-        return;
-    }
+    dispose_executor(&connection, executor).await;
+}
+
+/// Disposes of an executor: now, or when the worker is there again.
+async fn dispose_executor(connection: &Connection, executor: pb::ExecutorId) {
     let send = |mut client: Client| {
         let request = pb::DisposeExecutorRequest { executor: Some(executor.clone()) };
         async move { client.dispose_executor(request).await }
     };
-    note(connection.call(DISPOSE_EXECUTOR, send).await);
+    let disposed = connection.call(DISPOSE_EXECUTOR, send).await;
+    if matches!(disposed, Err(ExecError::WorkerUnavailable { .. })) {
+        connection.left_behind().push(executor);
+    }
+    note(disposed);
 }
 
 /// A worker that cannot be told to forget has forgotten, or will.

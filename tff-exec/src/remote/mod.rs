@@ -26,16 +26,29 @@ pub struct RemoteOptions {
     pub connect_timeout: Duration,
     /// How often the work for a program is done again because a worker was lost meanwhile.
     pub max_retries: usize,
+    /// How requests are compressed, and answers asked for; not at all where this is `None`. The worker must
+    /// know it: TFF's own knows gzip.
+    pub compression: Option<Compression>,
     /// Encryption; plain text where this is `None`.
     pub tls: Option<RemoteTls>,
 }
 
 impl Default for RemoteOptions {
-    /// 10 minutes for an answer, 10 seconds to be there, 3 retries, no TLS.
+    /// 10 minutes for an answer, 10 seconds to be there, 3 retries, no compression, no TLS.
     fn default() -> Self {
         let (deadline, connect_timeout) = (Duration::from_secs(600), Duration::from_secs(10));
-        Self { deadline, connect_timeout, max_retries: 3, tls: None }
+        Self { deadline, connect_timeout, max_retries: 3, compression: None, tls: None }
     }
+}
+
+/// How messages to and from workers are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Known to every server of gRPC.
+    Gzip,
+    /// Quicker and smaller, and known to this crate's workers.
+    Zstd,
 }
 
 /// Whom to trust, and how to show who one is. Everything is PEM.

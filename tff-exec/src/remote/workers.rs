@@ -21,7 +21,7 @@ const THREADS: usize = 2;
 ///
 /// Of `n` clients, each of `k` workers has `n / k`, neighbours in the clients' order, the first `n % k` one
 /// more; where there are fewer clients than workers, the last workers have nothing to do. A worker that
-/// does not answer is not asked again.
+/// does not answer is not asked again in the same run of a program, and in later ones after a while.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -196,6 +196,7 @@ impl Workers for RemoteWorkers {
         round: &mut dyn FnMut(Vec<Arc<dyn Child>>) -> Result<Value, ExecError>,
     ) -> Result<Value, ExecError> {
         let mut retries = self.max_retries;
+        self.members.iter().for_each(|member| member.connection.ask_again());
         loop {
             let executors = self.executors(n_clients)?;
             let children = executors.into_iter().map(|executor| executor as Arc<dyn Child>).collect();

@@ -24,9 +24,10 @@ const MAX_REQUEST_ID: usize = 64;
 ///
 /// Gauges: `tff_executors`, `tff_values`, `tff_received_bytes`, `tff_calls_under_way` by `rpc`,
 /// `tff_prepared` and `tff_prepared_bytes` by `leaf`.
+/// Counter: `tff_accept_errors`.
 /// Histogram: `tff_call_seconds` by `rpc` and `code`.
 pub fn describe_metrics() {
-    use metrics::{Unit, describe_gauge, describe_histogram, gauge};
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
     describe_gauge!("tff_executors", "Executors that clients have not disposed of");
     describe_gauge!("tff_values", "Values that clients have not disposed of");
     describe_gauge!("tff_received_bytes", Unit::Bytes, "What clients sent and is alive, in values or in calls");
@@ -34,6 +35,7 @@ pub fn describe_metrics() {
     describe_gauge!("tff_prepared_bytes", Unit::Bytes, "About what these take");
     describe_gauge!("tff_calls_under_way", "Calls that are not answered yet");
     describe_histogram!("tff_call_seconds", Unit::Seconds, "How long calls took, from their head to their answer");
+    describe_counter!("tff_accept_errors", "Connections that could not be taken");
     // Nothing is something to tell, before there was anything.
     for name in ["tff_executors", "tff_values", "tff_received_bytes"] {
         gauge!(name).increment(0.0);
@@ -141,6 +143,18 @@ impl Drop for Call {
     }
 }
 
+/// Leaves of the compressions in which a client can read the answer that in which it wrote. All clients of
+/// gRPC can read some; who wrote without compression wants the answer without.
+fn answer_as_asked<B>(request: &mut http::Request<B>) {
+    let headers = request.headers_mut();
+    let readable = headers.remove("grpc-accept-encoding");
+    if let (Some(written), Some(readable)) = (headers.get("grpc-encoding").cloned(), readable)
+        && readable.as_bytes().split(|&byte| byte == b',').any(|it| it.trim_ascii() == written.as_bytes())
+    {
+        headers.insert("grpc-accept-encoding", written);
+    }
+}
+
 /// Says in the protocol's codes, and in one line, what the transport finds wrong with a message.
 /// It goes by the texts of tonic, which `tests/service/hostile.rs` pins.
 fn told(response: http::Response<Body>) -> http::Response<Body> {
@@ -189,7 +203,8 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
+        answer_as_asked(&mut request);
         let id = self.calls.request_id(&request);
         let rpc = rpc_of(request.uri().path());
         let span = tracing::info_span!("call", rpc, request_id = id.to_str().unwrap_or_default());

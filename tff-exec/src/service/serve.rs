@@ -1,6 +1,7 @@
 //! Listening and serving.
 
 use super::Service;
+use super::connections::connections;
 use super::executors::Executors;
 use super::observe::{Calls, Observed};
 use crate::Executor;
@@ -11,9 +12,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tff_proto::v0::executor_group_server::ExecutorGroupServer;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_stream::{Stream, StreamExt};
-use tonic::transport::server::TcpIncoming;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -26,14 +27,15 @@ const WINDOW: u32 = 256 << 20;
 /// The largest HTTP/2 frame that the protocol allows.
 const MAX_FRAME: u32 = (1 << 24) - 1;
 
-/// After how much silence the system asks whether a client's machine is still there.
-const KEEPALIVE: Duration = Duration::from_secs(60);
-
 /// How often prepared computations that nobody uses are looked for.
 const TIDY: Duration = Duration::from_secs(2);
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// How messages may be compressed.
+const COMPRESSIONS: [CompressionEncoding; 3] =
+    [CompressionEncoding::Gzip, CompressionEncoding::Deflate, CompressionEncoding::Zstd];
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -158,6 +160,8 @@ pub async fn serve(
     let group = ExecutorGroupServer::new(service)
         .max_decoding_message_size(max_message_bytes)
         .max_encoding_message_size(max_message_bytes);
+    let group = COMPRESSIONS.into_iter().fold(group, |group, it| group.accept_compressed(it).send_compressed(it));
+    let (draining, drains) = watch::channel(false);
     let (mut health, health_service) = tonic_health::server::health_reporter();
     report(&health, ServingStatus::Serving).await;
     let drained = async {
@@ -165,6 +169,7 @@ pub async fn serve(
         calls.drain();
         report(&health, ServingStatus::NotServing).await;
         calls.idle().await;
+        draining.send_replace(true);
         // Whoever watches the health has a call that would never end.
         for name in SERVICES {
             health.clear_service_status(name).await;
@@ -183,7 +188,7 @@ pub async fn serve(
         .add_service(reflection().build_v1()?)
         // Tools of before 2023 ask for this one.
         .add_service(reflection().build_v1alpha()?)
-        .serve_with_incoming_shutdown(connections(listeners), drained);
+        .serve_with_incoming_shutdown(connections(listeners, &drains), drained);
     tokio::select! {
         result = serving => Ok(result?),
         () = expire(&executors, options.session_ttl) => Ok(()),
@@ -226,15 +231,4 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(tff_proto::SERVICE_DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-}
-
-/// The connections of all listeners.
-fn connections(listeners: Vec<TcpListener>) -> impl Stream<Item = io::Result<TcpStream>> {
-    let none: Box<dyn Stream<Item = io::Result<TcpStream>> + Send + Unpin> = Box::new(tokio_stream::empty());
-    listeners.into_iter().fold(none, |all, listener| {
-        // Small answers must not wait for more to be sent with them. And a client's machine that is
-        // gone without a word must be noticed, by the system: it does not take one that sleeps for gone.
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(KEEPALIVE));
-        Box::new(all.merge(incoming))
-    })
 }

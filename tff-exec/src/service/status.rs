@@ -36,6 +36,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Cardinality { .. }
         | ExecError::UnknownCardinality
         | ExecError::UnknownIntrinsic(_)
+        | ExecError::SecureAggregation(_)
         | ExecError::Compile(_)
         | ExecError::Prepare { .. }
         | ExecError::Array(_)

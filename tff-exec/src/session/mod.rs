@@ -6,7 +6,7 @@ mod work;
 
 use crate::eval::{Context, Control, Host, Part, Want};
 use crate::executor::Runtime;
-use crate::values::wire::{Dialect, Reader, Writer};
+use crate::values::wire::{Dialect, ReadComputation, Reader, Writer, computations};
 use crate::{ExecError, Executor};
 use bytes::Bytes;
 use lazy::Lazy;
@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tff_ir::Comp;
 use tff_proto::v0 as pb;
+use tff_types::Type;
 use work::{Need, Work};
 
 /// Values that a peer makes one by one: created, called, selected from, computed, disposed of.
@@ -30,7 +31,7 @@ pub struct Session {
     executor: Executor,
     n_clients: usize,
     values: RwLock<Table>,
-    dialect: Mutex<Dialect>,
+    dialect: Arc<Mutex<Dialect>>,
     live: Arc<Live>,
 }
 
@@ -97,7 +98,7 @@ impl Session {
 
     /// A session that shares its limit of received bytes with others.
     pub(crate) fn within(executor: Executor, n_clients: usize, live: Arc<Live>) -> Self {
-        Self { executor, n_clients, values: RwLock::default(), dialect: Mutex::default(), live }
+        Self { executor, n_clients, values: RwLock::default(), dialect: Arc::default(), live }
     }
 
     /// The number of clients.
@@ -118,7 +119,8 @@ impl Session {
         self.len() == 0
     }
 
-    /// Creates a value from a message; evaluates a computation that is not a function already.
+    /// Creates a value from a message; evaluates a computation that is not a function already, also in a
+    /// struct or in a federated value.
     ///
     /// # Errors
     /// [`ExecError::Empty`] for an empty message, [`ExecError::LiveBytes`],
@@ -135,6 +137,18 @@ impl Session {
                 Computation::Started(value) => Entry::new(value, None),
             }));
         }
+        let parts = computations(&value);
+        if !parts.is_empty() {
+            parts.iter().for_each(|comp| self.dialect().hear(comp));
+            let parts = parts.into_iter().map(|comp| self.computation(comp).map(Computation::into_lazy));
+            let parts = parts.collect::<Result<_, _>>()?;
+            let value = self.assemble(value, received, parts);
+            // What is known at once to be wrong is said at once, as of a value without computations.
+            if let Some(Part::Failed(error)) = value.peek() {
+                return Err(*error);
+            }
+            return Ok(self.insert(Entry::new(value, None)));
+        }
         let wrap = |bytes: Bytes| received.count(bytes);
         let dialect = *self.dialect();
         let mut reader = Reader { n_clients: Some(self.n_clients), dialect, wrap: Some(&wrap), ..Reader::default() };
@@ -146,6 +160,27 @@ impl Session {
             Err(error) if matches!(value.value, Some(pb::value::Value::Federated(_)) | None) => return Err(error),
             Err(error) => Entry::new(Lazy::ready(error.into()), Some(Source { message: value, _received: received })),
         }))
+    }
+
+    /// The value of a message, when the values of the computations in it are there.
+    fn assemble(&self, message: pb::Value, received: Arc<Received>, parts: Vec<Lazy>) -> Lazy {
+        let (n_clients, heard) = (self.n_clients, self.dialect.clone());
+        self.derive(parts, move |parts| {
+            let parts = Mutex::new(parts.into_iter());
+            // It asks for them in the order in which they were started.
+            let computed = |_: &pb::Computation, _: Option<&Type>| {
+                let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+                part.map_or(Err(ExecError::Empty), Part::into_value)
+            };
+            let wrap = |bytes: Bytes| received.count(bytes);
+            let (computation, wrap): (Option<&ReadComputation<'_>>, Option<&dyn Fn(Bytes) -> Bytes>) =
+                (Some(&computed), Some(&wrap));
+            let mut dialect = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reader = Reader { n_clients: Some(n_clients), dialect: *dialect, computation, wrap };
+            let read = reader.read(&message, None);
+            *dialect = reader.dialect;
+            read.into()
+        })
     }
 
     fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
@@ -323,6 +358,15 @@ enum Computation {
     Known(Part),
     /// It is being evaluated.
     Started(Lazy),
+}
+
+impl Computation {
+    fn into_lazy(self) -> Lazy {
+        match self {
+            Self::Known(part) => Lazy::ready(part),
+            Self::Started(value) => value,
+        }
+    }
 }
 
 /// What brings a value.

@@ -113,6 +113,12 @@ pub enum ExecError {
     /// An intrinsic that no runtime runs as it stands was called.
     #[error("the intrinsic `{}` cannot be run as it stands: compile the computation first", name(.0))]
     UnknownIntrinsic(Arc<str>),
+    /// A secure aggregation, which no runtime here can do. A compiler can put ordinary sums in its place.
+    #[error(
+        "`{}` is a secure aggregation, which this runtime cannot do; where its promise need not be kept, it can be compiled to an ordinary sum",
+        name(.0)
+    )]
+    SecureAggregation(Arc<str>),
     /// Something the runtime does not do.
     #[error("{} is not supported", text(.0))]
     Unsupported(String),

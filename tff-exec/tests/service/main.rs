@@ -1,6 +1,7 @@
 //! The service over a real socket: what peers may rely on, and what they cannot break.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot reach its server must stop")]
 
+mod computations;
 mod hostile;
 mod operations;
 mod peer;

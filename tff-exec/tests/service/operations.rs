@@ -1,6 +1,6 @@
 //! How the service is operated: health, limits, and clients that vanish.
 
-use crate::peer::{Peer, Server, at_clients, computation, endless, int, wire};
+use crate::peer::{Peer, Server, at_clients, cardinality, computation, endless, int, start, wire};
 use std::time::Duration;
 use tff_exec::service::ServerOptions;
 use tff_ir::Array;
@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tonic::Code;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -245,4 +246,64 @@ async fn a_value_that_was_given_up_says_so() {
     let argument = peer.value(at_clients(vec![int(1)])).await.unwrap();
     let call = peer.call(&function, Some(&argument)).await.unwrap();
     peer.compute(&call).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_silent_connection_does_not_hold_the_end() {
+    let server = Server::start(&ServerOptions::default()).await;
+    let mut silent = tokio::net::TcpStream::connect(("localhost", server.port)).await.unwrap();
+    let mut peer = Peer::connect(server.port, 1).await;
+    peer.value(int(1)).await.unwrap();
+    server.shutdown.send(()).unwrap();
+    // Less than a silent connection is waited for otherwise.
+    timeout(Duration::from_secs(8), server.served).await.unwrap().unwrap().unwrap();
+    // What the server said before is followed by the end.
+    let said = timeout(PATIENCE, tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut Vec::new())).await;
+    assert!(said.is_ok(), "{said:?}");
+}
+
+#[tokio::test]
+async fn negative_numbers_are_refused() {
+    let mut peer = Peer::connect(start().await, 1).await;
+    let cardinalities = vec![cardinality("clients", -3)];
+    let refused = peer.client.get_executor(pb::GetExecutorRequest { cardinalities }).await.unwrap_err();
+    let expected = (Code::InvalidArgument, "expected 0 or more values at `clients`, found -3");
+    assert_eq!((refused.code(), refused.message()), expected);
+    let source_ref = Some(peer.value(computation("<lit int32 1>")).await.unwrap());
+    let request = pb::CreateSelectionRequest { executor: peer.executor.clone(), source_ref, index: -1 };
+    let refused = peer.client.create_selection(request).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.message()),
+        (Code::InvalidArgument, "expected an index of 0 or more, found -1")
+    );
+}
+
+#[tokio::test]
+async fn messages_are_compressed_as_asked() {
+    let mut peer = Peer::connect(start().await, 1).await;
+    let plain = peer.client.clone();
+    let encodings = [CompressionEncoding::Gzip, CompressionEncoding::Deflate, CompressionEncoding::Zstd];
+    for (encoding, name) in encodings.into_iter().zip(["gzip", "deflate", "zstd"]) {
+        peer.client = plain.clone().send_compressed(encoding).accept_compressed(encoding);
+        let value_ref = Some(peer.value(bytes(100_000)).await.unwrap());
+        let request = pb::ComputeRequest { executor: peer.executor.clone(), value_ref: value_ref.clone() };
+        let answer = peer.client.compute(request.clone()).await.unwrap();
+        assert_eq!(answer.metadata().get("grpc-encoding").map(|it| it.as_bytes()), Some(name.as_bytes()));
+        assert_eq!(answer.into_inner().value, Some(bytes(100_000)));
+        // Who could read it and does not write so is answered as it writes.
+        let answer = plain.clone().accept_compressed(encoding).compute(request).await.unwrap();
+        assert_eq!(answer.metadata().get("grpc-encoding"), None);
+    }
+}
+
+#[tokio::test]
+async fn what_is_small_only_while_compressed_is_refused() {
+    let mut options = ServerOptions::default();
+    options.max_message_bytes = 10_000;
+    let mut peer = Peer::connect(Server::start(&options).await.port, 1).await;
+    for encoding in [CompressionEncoding::Gzip, CompressionEncoding::Deflate, CompressionEncoding::Zstd] {
+        peer.client = peer.client.clone().send_compressed(encoding);
+        assert!(peer.value(bytes(10_000_000)).await.is_err());
+        peer.value(bytes(1_000)).await.unwrap();
+    }
 }

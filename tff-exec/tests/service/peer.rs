@@ -33,7 +33,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(options: &ServerOptions) -> Self {
-        let listeners = bind(&[], 0).await.unwrap();
+        Self::listen(options, 0).await
+    }
+
+    /// A server on this port.
+    pub(crate) async fn start_at(port: u16) -> Self {
+        Self::listen(&ServerOptions::default(), port).await
+    }
+
+    async fn listen(options: &ServerOptions, port: u16) -> Self {
+        let listeners = bind(&[], port).await.unwrap();
         let port = listeners[0].local_addr().unwrap().port();
         let (shutdown, stopped) = oneshot::channel();
         let mut exec = Options::default();

@@ -6,7 +6,7 @@ use prost::Message;
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use tff_exec::remote::{RemoteOptions, RemoteWorkers};
+use tff_exec::remote::{Compression, RemoteOptions, RemoteWorkers};
 use tff_exec::service::ServerOptions;
 use tff_exec::{Child, ExecError, Executor, Options, Program, Sequence, Value, Workers};
 use tff_ir::text::{Environment, parse};
@@ -348,4 +348,38 @@ fn addresses_are_checked() {
     }
     let none: [&str; 0] = [];
     assert!(RemoteWorkers::new(&none, &RemoteOptions::default()).is_err());
+}
+
+#[test]
+fn compressed_messages_give_the_same() {
+    let servers = Servers::start(2);
+    let expected = prepare(CASES[0].0, None).call(Some(numbered(5, int)), None).unwrap();
+    for compression in [Compression::Gzip, Compression::Zstd] {
+        let mut options = RemoteOptions::default();
+        options.compression = Some(compression);
+        let program = prepare(CASES[0].0, Some(workers(&servers.ports, &options)));
+        let found = program.call(Some(numbered(5, int)), None).unwrap();
+        assert_eq!(bytes(&program, &found), bytes(&program, &expected));
+    }
+}
+
+#[test]
+fn a_worker_that_is_back_is_asked_again() {
+    let servers = Servers::start(1);
+    // Nobody listens here yet.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut options = RemoteOptions::default();
+    options.connect_timeout = Duration::from_millis(200);
+    let workers = workers(&[servers.ports[0], port], &options);
+    let program = prepare(CASES[0].0, Some(workers.clone()));
+    let expected = program.call(Some(numbered(4, int)), None).unwrap();
+    assert_eq!(workers.available().len(), 1);
+    let there = servers.runtime.block_on(Server::start_at(port));
+    let start = Instant::now();
+    while workers.available().len() < 2 {
+        let found = program.call(Some(numbered(4, int)), None).unwrap();
+        assert_eq!(bytes(&program, &found), bytes(&program, &expected));
+        assert!(start.elapsed() < Duration::from_secs(60), "it is not asked again");
+    }
+    drop(there);
 }

@@ -3,15 +3,15 @@
 use super::dialect::Dialect;
 use super::tensor_proto::array_from_any;
 use crate::ExecError;
-use crate::values::{Clients, Function, Sequence, Tensor, Value, check_tensor, value};
+use crate::values::{Clients, Sequence, Tensor, Value, check_tensor, value};
 use bytes::Bytes;
 use std::sync::Arc;
 use tff_ir::Array;
 use tff_proto::v0 as pb;
 use tff_types::{Placement, PlacementSpec, Step, Type, TypeKind};
 
-/// Makes the function of this type that a message describes.
-pub(crate) type ReadFunction<'a> = dyn Fn(&pb::Computation, &Type) -> Result<Function, ExecError> + 'a;
+/// Gives the value that a computation in a message stands for, of this type if one is given.
+pub(crate) type ReadComputation<'a> = dyn Fn(&pb::Computation, Option<&Type>) -> Result<Value, ExecError> + 'a;
 
 /// Reads values, and notes in which dialect they are written.
 #[derive(Default)]
@@ -19,8 +19,8 @@ pub(crate) struct Reader<'a> {
     /// How many members values at clients must have that are not all-equal, where that is known.
     pub(crate) n_clients: Option<usize>,
     pub(crate) dialect: Dialect,
-    /// What reads functions; they are refused without it.
-    pub(crate) function: Option<&'a ReadFunction<'a>>,
+    /// What reads computations; they are refused without it.
+    pub(crate) computation: Option<&'a ReadComputation<'a>>,
     /// Wraps each buffer that a value keeps of its message.
     pub(crate) wrap: Option<&'a dyn Fn(Bytes) -> Bytes>,
 }
@@ -59,10 +59,10 @@ impl Reader<'_> {
             V::Struct(value) => self.structure(value, ty, depth),
             V::Sequence(value) => self.sequence(value, ty),
             V::Federated(value) => self.federated(value, ty, depth),
-            V::Computation(comp) => match (ty, self.function) {
-                (Some(ty), Some(function)) if ty.as_function().is_some() => Ok(Value::Function(function(comp, ty)?)),
-                (Some(ty), _) => Err(ExecError::mismatch(ty, "a computation")),
-                (None, _) => Err(ExecError::mismatch("a value that is no computation", "a computation")),
+            V::Computation(comp) => match (self.computation, ty) {
+                (Some(read), _) => read(comp, ty),
+                (None, Some(ty)) => Err(ExecError::mismatch(ty, "a computation")),
+                (None, None) => Err(ExecError::mismatch("a value that is no computation", "a computation")),
             },
         }
     }
@@ -216,12 +216,27 @@ impl Reader<'_> {
     }
 }
 
+/// The computations in a message, in the order in which they are read.
+pub(crate) fn computations(message: &pb::Value) -> Vec<&pb::Computation> {
+    use pb::value::Value as V;
+    let (mut found, mut rest) = (Vec::new(), vec![message]);
+    while let Some(message) = rest.pop() {
+        match &message.value {
+            Some(V::Computation(comp)) => found.push(comp),
+            Some(V::Struct(value)) => rest.extend(value.element.iter().rev().filter_map(|it| it.value.as_ref())),
+            Some(V::Federated(value)) => rest.extend(value.value.iter().rev()),
+            Some(V::Array(_) | V::Sequence(_)) | None => {}
+        }
+    }
+    found
+}
+
 /// What a message calls the placement of a value; nothing where it does not say.
 fn uri(ty: Option<&pb::FederatedType>) -> &str {
     match ty.and_then(|ty| ty.placement.as_ref()).and_then(|spec| spec.placement.as_ref()) {
         Some(pb::placement_spec::Placement::Value(placement)) => &placement.uri,
-        Some(pb::placement_spec::Placement::Label(label)) => &label.label,
-        None => "",
+        // A label stands for a placement that is not known yet: no value is there.
+        Some(pb::placement_spec::Placement::Label(_)) | None => "",
     }
 }
 
