@@ -147,12 +147,12 @@ impl Executor {
     pub fn new(options: Options) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
-        let tensorflow = TensorFlow::new(tensorflow::Options {
+        let tensorflow = TensorFlow::new(tensorflow::TensorFlowOptions {
             library: options.tensorflow,
             kernels: !options.without_kernels,
             ..Default::default()
         });
-        let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
+        let xla = Xla::new(xla::XlaOptions { library: options.xla, ..Default::default() });
         let (compile, leaf, data, workers) = (options.compile, options.leaf, options.data, options.workers);
         Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, data, workers }))
     }

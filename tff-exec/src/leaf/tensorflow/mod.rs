@@ -36,7 +36,7 @@ use watch::Watch;
 
 /// Where libtensorflow is, and what the leaf keeps and accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TensorFlowOptions {
     /// What runs graphs.
     pub library: Library,
     /// How many prepared computations are kept, and for how long.
@@ -49,7 +49,7 @@ pub struct Options {
     pub max_sequence_bytes: usize,
 }
 
-impl Default for Options {
+impl Default for TensorFlowOptions {
     fn default() -> Self {
         Self {
             library: Library::default(),
@@ -63,7 +63,7 @@ impl Default for Options {
 
 /// The TensorFlow leaf: prepares computations and remembers them.
 pub struct TensorFlow {
-    options: Options,
+    options: TensorFlowOptions,
     /// By the whole content of graph, bindings and type: a sender's cache key would have to be
     /// trusted.
     prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Runner>,
@@ -79,14 +79,14 @@ impl TensorFlow {
     /// `TF_CPP_MIN_LOG_LEVEL` was 3 when the process began, or a program set it before the library
     /// was opened. Nothing here writes to the environment: only a program knows when that is sound.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: TensorFlowOptions) -> Self {
         let (prepared, readers) = (Recent::new(options.keep), Recent::new(options.keep));
         Self { options, prepared, readers, watch: Arc::default() }
     }
 
     /// The options it was made with.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &TensorFlowOptions {
         &self.options
     }
 
@@ -148,7 +148,7 @@ impl ReadDataset for TensorFlow {
 
 impl Default for TensorFlow {
     fn default() -> Self {
-        Self::new(Options::default())
+        Self::new(TensorFlowOptions::default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What runs a computation: kernels where these know its whole graph, else TensorFlow.
 
-use super::Options;
+use super::TensorFlowOptions;
 use super::kernels::Kernels;
 use super::library::{self, Library};
 use super::prepared::Callable;
@@ -33,7 +33,7 @@ impl Runner {
     pub(super) fn new(
         comp: &Arc<tff_ir::TensorFlow>,
         ty: &FunctionType,
-        options: &Options,
+        options: &TensorFlowOptions,
         watch: &Arc<Watch>,
     ) -> Result<Self, ExecError> {
         let kernels = if options.kernels { Kernels::new(comp, ty) } else { None };
