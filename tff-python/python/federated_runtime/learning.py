@@ -301,6 +301,11 @@ def _types_of(batch):
     return _fl.TensorType(np.dtype(batch.dtype).type, tuple(batch.shape))
 
 
+def _floats(metrics):
+    # Of any of the classes of numbers that packages have.
+    return {name: float(value) for name, value in metrics.items()}
+
+
 def federated_averaging_in_python(initial, train, data, *, evaluate=None, metrics=()):
     """Federated averaging of a model that a Python function trains, such as one of PyTorch or scikit-learn.
 
@@ -339,7 +344,8 @@ def federated_averaging_in_python(initial, train, data, *, evaluate=None, metric
     @leaves.computation(model, data, returns=trained_type)
     def train_client(model, data):
         found, weight, others = train(model, data)
-        return {"model": {name: np.asarray(found[name]) for name in first}, "weight": float(weight), "metrics": others}
+        found = {name: np.asarray(found[name]) for name in first}
+        return {"model": found, "weight": float(weight), "metrics": _floats(others)}
 
     @_fl.federated_computation
     def initialize():
@@ -358,7 +364,7 @@ def federated_averaging_in_python(initial, train, data, *, evaluate=None, metric
     @leaves.computation(model, data, returns=evaluated_type)
     def evaluate_client(model, data):
         weight, others = evaluate(model, data)
-        return {"weight": float(weight), "metrics": others}
+        return {"weight": float(weight), "metrics": _floats(others)}
 
     @_fl.federated_computation(_server(model), _clients(data))
     def evaluation(model, data):
