@@ -14,6 +14,7 @@ Examples:
   tff compile next.pb --to map-reduce -o next.mrf
   tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
   tff simulate examples/digits/digits.toml
+  tff intrinsics
   tff serve --port 8000
 
 A FILE of `-` is read from stdin. A name that ends in neither .pb nor .tff leaves it to the content.

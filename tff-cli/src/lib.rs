@@ -18,6 +18,7 @@ mod output;
 mod progress;
 mod render;
 mod server;
+mod usage;
 mod worker;
 mod workers;
 
@@ -25,21 +26,30 @@ pub use native::quiet;
 pub use worker::worker;
 
 use args::Args;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
+use usage::UsageError;
 
 /// Runs the `tff` command with the arguments of the process.
 #[must_use]
 pub fn tff() -> ExitCode {
-    let args = Args::parse();
+    let mut definition = Args::command();
+    let matches = definition.get_matches_mut();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut definition).exit());
     let result = log::start(&args.log, args.command.log_kind()).and_then(|()| args.command.run(&args.log));
-    match result {
-        Ok(code) => code,
-        // Whoever reads the output has seen enough, as in `tff print FILE | head`.
-        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            output::report(&error);
-            ExitCode::FAILURE
-        }
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    // Whoever reads the output has seen enough, as in `tff print FILE | head`.
+    if output::is_closed_pipe(&error) {
+        return ExitCode::SUCCESS;
     }
+    if let Some(error) = error.downcast_ref::<UsageError>() {
+        let command = matches.subcommand_name().and_then(|name| definition.find_subcommand_mut(name));
+        error.show(command.unwrap_or(&mut Args::command()));
+        return ExitCode::from(UsageError::CODE);
+    }
+    output::report(&error);
+    ExitCode::FAILURE
 }

@@ -10,7 +10,7 @@ use clap::Parser;
 
 /// Serves tensorflow_federated.v0.ExecutorGroup: runs federated computations for TFF's clients.
 #[derive(Debug, Parser)]
-#[command(name = "tff-worker", version, about, after_help = EXAMPLES)]
+#[command(name = "tff-worker", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     server: ServerArgs,

@@ -1,8 +1,6 @@
 //! `tff type`, `print` and `run` as a user meets them: output, errors, exit codes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,11 +13,9 @@ impl Folder {
     /// With `NAME.pb` and, where arguments were recorded, `NAME.arg.pb` for each of the names.
     fn with(names: &[&str]) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
-        let text = std::fs::read_to_string(repository().join("testdata/golden/comps.jsonl")).unwrap();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        for record in tff_testing::records("testdata/golden/comps.jsonl") {
             let name = record["name"].as_str().unwrap();
-            let decode = |key: &str| record[key].as_str().map(|text| STANDARD.decode(text).unwrap());
+            let decode = |key: &str| record[key].as_str().map(tff_testing::decode_base64);
             if names.contains(&name) {
                 folder.write(&format!("{name}.pb"), &decode("native_proto").unwrap());
                 if let Some(argument) = decode("args") {
@@ -74,6 +70,97 @@ fn repository() -> &'static Path {
 /// Folders of the tests are not below the repository, where the library would be found.
 fn tensorflow_dir() -> std::ffi::OsString {
     std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| repository().join(".native/tensorflow").into())
+}
+
+#[test]
+fn wrong_usage_that_a_command_finds_shows_its_own_usage() {
+    let folder = Folder::with(&[]);
+    let usage = |args: &[&str]| {
+        let output = folder.command(args).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+        String::from_utf8(output.stderr).unwrap().lines().take(3).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(usage(&["compile", "x.pb", "-o", "y"]), @r"
+    error: -o must end in .pb or .tff, unless --to is a form
+
+    Usage: tff compile [OPTIONS] --output <OUT> <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["compile", "x.pb", "--to", "mergeable", "-o", "y.pb"]), @r"
+    error: -o must be a folder, as a form has several parts
+
+    Usage: tff compile [OPTIONS] --output <OUT> <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["simulate", "x.toml", "--history", "-"]), @r"
+    error: --history must be a file: the rounds are printed to stdout anyway
+
+    Usage: tff simulate [OPTIONS] <CONFIG>
+    ");
+    insta::assert_snapshot!(usage(&["run", "-", "--arg", "-"]), @r"
+    error: FILE and --arg cannot both be read from stdin
+
+    Usage: tff run [OPTIONS] <FILE>
+    ");
+    insta::assert_snapshot!(usage(&["print", "x.pb", "--form", "compact", "--bodies", "labels"]), @r"
+    error: --bodies is for --form text
+
+    Usage: tff print [OPTIONS] <FILE>
+    ");
+}
+
+#[test]
+fn intrinsics_are_listed_with_who_runs_them() {
+    let folder = Folder::with(&[]);
+    let rows: serde_json::Value = serde_json::from_str(&folder.run(&["intrinsics", "--json"])).unwrap();
+    let rows = rows.as_array().unwrap();
+    let uris: Vec<&str> = rows.iter().map(|row| row["uri"].as_str().unwrap()).collect();
+    assert_eq!(uris, tff_ir::Intrinsic::ALL.iter().map(|it| it.uri()).collect::<Vec<_>>());
+    for row in rows {
+        assert!(row["doc"].as_str().unwrap().ends_with('.'), "{row}");
+        // What is secure is never replaced unless the user says so, and everything else runs.
+        let expected: &[&str] = if row["secure"] == true { &["insecure"] } else { &["native", "reduced"] };
+        assert!(expected.contains(&row["run"].as_str().unwrap()), "{row}");
+    }
+    let table = folder.run(&["intrinsics"]);
+    assert_eq!(table.lines().count(), rows.len() + 1);
+    let of = |uri: &str| table.lines().find(|line| line.starts_with(&format!("{uri} "))).unwrap().to_owned();
+    let lines = ["uri", "federated_aggregate", "federated_sum", "federated_secure_select", "generic_zero"].map(of);
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    uri                            communication       run       signature
+    federated_aggregate            aggregation         native    (<{T}@CLIENTS,U,(<U,T> -> U),(<U,U> -> U),(U -> R)> -> R@SERVER)
+    federated_sum                  aggregation         reduced   ({T}@CLIENTS -> T@SERVER)
+    federated_secure_select        secure broadcast    insecure  (<{Ks}@CLIENTS,int32@SERVER,T@SERVER,(<T,int32> -> U)> -> {U*}@CLIENTS)
+    generic_zero                   none                reduced   T
+    ");
+}
+
+#[test]
+fn a_result_is_written_in_the_form_that_the_name_of_the_file_says() {
+    let folder = Folder::with(&[]);
+    folder.write("sum.tff", b"(x:{int32}@CLIENTS -> %federated_sum(x))");
+    assert_eq!(folder.run(&["run", "sum.tff", "--arg", "[1, 2]", "-o", "sum.json"]), "");
+    assert_eq!(std::fs::read_to_string(folder.0.path().join("sum.json")).unwrap(), "3\n");
+    folder.write("id.tff", b"(x:int32@SERVER -> x)");
+    assert_eq!(folder.run(&["run", "sum.tff", "--arg", "[1, 2]", "-o", "sum.pb"]), "");
+    for argument in ["sum.json", "sum.pb"] {
+        assert_eq!(folder.run(&["run", "id.tff", "--json", "--arg", argument]).trim_end(), "3", "{argument}");
+    }
+}
+
+#[test]
+fn a_computation_is_no_configuration() {
+    let folder = Folder::with(&["fed_map"]);
+    let expected = "1: error: fed_map.pb: expected a configuration in TOML, found binary data";
+    assert_eq!(folder.run(&["simulate", "fed_map.pb"]).trim_end(), expected);
+}
+
+#[test]
+fn a_folder_that_is_no_form_says_so() {
+    let folder = Folder::with(&[]);
+    std::fs::create_dir(folder.0.path().join("dir")).unwrap();
+    let expected = "1: error: dir: expected the folder of a form, found no index.toml in it";
+    for command in ["print", "type", "check", "run"] {
+        assert_eq!(folder.run(&[command, "dir"]).trim_end(), expected, "{command}");
+    }
 }
 
 #[test]
@@ -172,7 +259,7 @@ fn bad_inputs_are_one_line_and_exit_with_1() {
     1: error: noarg_const.pb: expected no argument, as the type is ( -> float32), found --arg
     1: error: missing.pb: No such file or directory (os error 2)
     1: error: text.pb: not a valid tensorflow_federated.v0.Value (14 bytes): failed to decode Protobuf message: invalid wire type value: 6
-    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct
+    1: error: affine_struct.arg.pb: expected {int32}@CLIENTS, found a struct of 2 elements
     1: error: bad.json: EOF while parsing a value at line 1 column 8
     1: error: --arg: expected <w=float32[3,2],b=float32[2]>, found an object without member `b`
     1: error: --arg: .w[2][1]: expected float32, found null

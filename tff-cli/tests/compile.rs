@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tff_compiler::graph::generic;
-use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
+use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
+use tff_testing::{comp_with, module};
 use tff_types::Type;
 
 /// A folder in which commands run.
@@ -263,13 +263,7 @@ fn a_form_that_aggregates_nothing_needs_no_clients() {
 
 /// `comp#xla`, a module of another system, in what is read from `NAME.bodies`.
 fn write_with_module(folder: &Folder, name: &str, text: &str) {
-    let hlo_module = Opaque { type_url: "type.googleapis.com/xla.HloModuleProto".into(), value: vec![1, 2, 3].into() };
-    let xla = Xla { hlo_module, parameter: Some(XlaBinding::Tensor(0)), result: XlaBinding::Tensor(0) };
-    let module = CompiledComputation::Xla(Arc::new(xla));
-    let module = Comp::compiled(module, "(int32 -> int32)".parse().unwrap()).unwrap();
-    let mut environment = Environment::default();
-    environment.bodies.insert_comp("xla", module.to_proto().unwrap().encode_to_vec().into());
-    let comp = parse(text, &environment).unwrap().comp;
+    let comp = comp_with(text, &[("xla", module())]);
     folder.write(name, &comp.to_proto().unwrap().encode_to_vec());
 }
 
@@ -490,7 +484,10 @@ fn bad_inputs_are_one_line() {
     let (folder, _) = Folder::with_rounds();
     folder.write("uri.tff", b"(v:{int32}@CLIENTS -> %federated_sun:({int32}@CLIENTS -> int32@SERVER)(v))");
     folder.write("free.tff", b"(v:int32 -> <v,w:int32>)");
-    let compile = |file: &str, to: &str| folder.fails(&["compile", file, "--to", to, "-o", "out.pb"]);
+    let compile = |file: &str, to: &str| {
+        let output = if ["native", "call-dominant"].contains(&to) { "out.pb" } else { "out" };
+        folder.fails(&["compile", file, "--to", to, "-o", output])
+    };
     let errors = [
         compile("missing.pb", "native"),
         compile("uri.tff", "native"),
@@ -585,7 +582,7 @@ fn bad_forms_are_one_line() {
             .unwrap();
     });
     insta::assert_snapshot!(errors.concat(), @r#"
-    1: error: no_index/index.toml: No such file or directory (os error 2)
+    1: error: no_index: expected the folder of a form, found no index.toml in it
     1: error: no_part/zero.pb: No such file or directory (os error 2)
     1: error: other_form/index.toml:1: unknown variant `reduce-map`, expected one of `map-reduce`, `distribute-aggregate`, `mergeable`, `broadcast`
     1: error: mergeable/index.toml: expected a part up_to_merge of the form mergeable, found none

@@ -4,19 +4,15 @@
 mod recorded;
 
 use prost::Message;
-use recorded::{check, decode, records};
+use recorded::{check, records};
 use serde_json::{Value as Json, json};
 use std::process::Command;
 use tff_compiler::{CompileOptions, call_dominant, compile_to_native};
-use tff_ir::Comp;
-use tff_proto::v0 as pb;
-
-fn comp(record: &Json) -> Comp {
-    Comp::from_proto(&pb::Computation::decode(decode(record, "proto").as_slice()).unwrap()).unwrap()
-}
+use tff_testing::comp_of;
 
 fn native(record: &Json) -> Result<Vec<u8>, String> {
-    let compiled = compile_to_native(&comp(record), &CompileOptions::default()).map_err(|error| error.to_string())?;
+    let compiled =
+        compile_to_native(&comp_of(record, "proto"), &CompileOptions::default()).map_err(|error| error.to_string())?;
     Ok(compiled.comp.to_proto().map_err(|error| error.to_string())?.encode_to_vec())
 }
 
@@ -35,7 +31,7 @@ fn insecurely(name: &str, argument: &str) -> Result<Json, String> {
     let record = records("comps.jsonl").into_iter().find(|record| record["name"] == name).unwrap();
     let mut options = CompileOptions::default();
     options.insecure_aggregation = true;
-    let compiled = compile_to_native(&comp(&record), &options).unwrap();
+    let compiled = compile_to_native(&comp_of(&record, "proto"), &options).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("comp.pb");
     std::fs::write(&file, compiled.comp.to_proto().unwrap().encode_to_vec()).unwrap();
@@ -61,7 +57,7 @@ fn secure_sums_are_summed_and_checked() {
 #[test]
 fn secure_sums_stay_unless_asked_for() {
     let record = records("comps.jsonl").into_iter().find(|record| record["name"] == "secure_sum").unwrap();
-    let compiled = compile_to_native(&comp(&record), &CompileOptions::default()).unwrap().comp;
+    let compiled = compile_to_native(&comp_of(&record, "proto"), &CompileOptions::default()).unwrap().comp;
     assert!(compiled.is_alpha_equivalent_to(&call_dominant(&compiled, &CompileOptions::default()).unwrap().comp));
     assert!(compiled.to_string().contains("federated_secure_sum(<"), "{compiled}");
 }

@@ -5,7 +5,7 @@
 mod recorded;
 
 use prost::Message;
-use recorded::{decode, executor, records, same};
+use recorded::{executor, records, same};
 use tff_compiler::BinaryOp;
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::graph::generic;
@@ -13,7 +13,7 @@ use tff_compiler::{CompileOptions, compile_to_native};
 use tff_exec::{Clients, Executor, Sequence, Value};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Comp, Scalar};
-use tff_proto::v0 as pb;
+use tff_testing::comp_of;
 use tff_types::{DType, Placement, PlacementSpec, Type, TypeKind};
 
 /// Small whole numbers, so that sums are exact in any order; another one each time.
@@ -73,8 +73,7 @@ fn run(executor: &Executor, comp: &Comp, argument: Option<Value>, clients: usize
 
 fn recorded_rounds() -> Vec<(String, Comp)> {
     let records = records("forms.jsonl").into_iter().filter(|record| record["kind"] == "map_reduce");
-    let comp = |bytes: Vec<u8>| Comp::from_proto(&pb::Computation::decode(bytes.as_slice()).unwrap()).unwrap();
-    records.map(|record| (record["name"].as_str().unwrap().to_owned(), comp(decode(&record, "proto")))).collect()
+    records.map(|record| (record["name"].as_str().unwrap().to_owned(), comp_of(&record, "proto"))).collect()
 }
 
 #[test]

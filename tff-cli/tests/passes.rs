@@ -3,8 +3,7 @@
 
 mod recorded;
 
-use prost::Message;
-use recorded::{decode, executor, records, same};
+use recorded::{executor, records, same};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use tff_compiler::BinaryOp;
@@ -12,14 +11,13 @@ use tff_compiler::graph::generic;
 use tff_compiler::pass::run_pass;
 use tff_compiler::passes::{ALL, ReduceIntrinsics, ToCallDominant};
 use tff_exec::{Executor, Value, value_from_proto};
-use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Comp, Scalar};
 use tff_proto::v0 as pb;
+use tff_testing::{bytes, comp_of, comp_with, message};
 
 fn argument(record: &Json, comp: &Comp) -> Option<Value> {
     let parameter = comp.ty().as_function()?.parameter.clone()?;
-    let proto = pb::Value::decode(decode(record, "args").as_slice()).unwrap();
-    Some(value_from_proto(&proto, &parameter).unwrap())
+    Some(value_from_proto(&message::<pb::Value>(bytes(record, "args")), &parameter).unwrap())
 }
 
 fn run(executor: &Executor, comp: &Comp, argument: Option<Value>, clients: Option<usize>) -> Value {
@@ -32,7 +30,7 @@ fn passes_keep_values() {
     let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
     let records = ["comps.jsonl", "comps_random.jsonl"].into_iter().flat_map(records);
     for record in records.filter(|record| record["result"].is_object()) {
-        let comp = Comp::from_proto(&pb::Computation::decode(decode(&record, "proto").as_slice()).unwrap()).unwrap();
+        let comp = comp_of(&record, "proto");
         // Sequences as results are graphs, which differ where their values do not.
         if comp.ty().as_function().is_some_and(|ty| ty.result.contains_sequence()) {
             continue;
@@ -153,8 +151,7 @@ impl Terms {
 fn passes_keep_values_of_random_computations() {
     let executor = executor();
     let add = generic::binary_operator(BinaryOp::Add, &"<int32,int32>".parse().unwrap()).unwrap();
-    let mut environment = Environment::default();
-    environment.bodies.insert_comp("add", add.to_proto().unwrap().encode_to_vec().into());
+    let bodies = [("add", add)];
     let mut changed: BTreeMap<&str, usize> = BTreeMap::new();
     let mut terms = Terms { state: 1, scope: Vec::new() };
     for number in 0..60 {
@@ -163,7 +160,7 @@ fn passes_keep_values_of_random_computations() {
             0 => (format!("(a:int32 -> <{left},{right}>)"), None),
             _ => (format!("(v:{{int32}}@CLIENTS -> %federated_sum(%federated_map(<(a:int32 -> {left}),v>)))"), Some(3)),
         };
-        let comp = parse(&text, &environment).unwrap_or_else(|error| panic!("{text}: {error}")).comp;
+        let comp = comp_with(&text, &bodies);
         let reduced = run_pass(&ReduceIntrinsics::default(), &comp).unwrap().comp;
         let value = |number| Value::array(Array::from_scalar(Scalar::Int32(number)));
         let argument = match clients {

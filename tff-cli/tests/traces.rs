@@ -3,8 +3,6 @@
 
 mod process;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use process::Process;
 use prost::Message;
 use serde_json::{Value as Json, json};
@@ -15,6 +13,7 @@ use tff_exec::{ExecError, TensorFlow, Value, leaf, value_from_proto};
 use tff_ir::{Array, Scalar};
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
+use tff_testing::{decode_base64, encode_base64};
 use tff_types::{DType, Shape, Type};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -127,10 +126,10 @@ impl Replay {
     /// Makes one recorded call and compares the answers.
     async fn step(&mut self, record: &Json, may_answer: bool) -> Result<(), Box<dyn Error>> {
         let text = |field: &str| record[field].as_str().unwrap_or_default();
-        let (executor, answer) = self.call(text("method"), &STANDARD.decode(text("request"))?).await?;
+        let (executor, answer) = self.call(text("method"), &decode_base64(text("request"))).await?;
         let found = answer.as_ref().map_or_else(Status::code, |_| Code::Ok);
         match (answer, text("status")) {
-            (Ok(answer), "OK") => self.compare(record, executor, answer, &STANDARD.decode(text("response"))?),
+            (Ok(answer), "OK") => self.compare(record, executor, answer, &decode_base64(text("response"))),
             (Ok(answer), _) if may_answer => {
                 let value = match answer {
                     Answer::Computed(value) => value,
@@ -293,7 +292,7 @@ fn number(scalar: &Scalar) -> Json {
         Scalar::UInt16(value) => json!(value),
         Scalar::UInt32(value) => json!(value),
         Scalar::UInt64(value) => json!(value),
-        Scalar::String(value) => json!(STANDARD.encode(value)),
+        Scalar::String(value) => json!(encode_base64(value)),
     }
 }
 

@@ -50,7 +50,7 @@ fn executor(workers: Option<Arc<dyn Workers>>) -> Executor {
     options.compile = Some(Arc::new(|comp: &Comp| {
         let mut options = tff_compiler::CompileOptions::default();
         options.insecure_aggregation = true;
-        Ok(compile_to_native(comp, &options).map_err(|error| error.to_string())?.comp)
+        Ok(compile_to_native(comp, &options)?.comp)
     }));
     options.workers = workers;
     Executor::new(options)

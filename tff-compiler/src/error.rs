@@ -1,7 +1,7 @@
 //! What can go wrong while a computation is compiled.
 
 use crate::graph::{GraphError, brief};
-use tff_ir::{BuildError, CompPath, Diagnostic};
+use tff_ir::{BuildError, Comp, CompPath, Diagnostic};
 use tff_types::{Mismatch, Type, TypeError};
 use thiserror::Error;
 
@@ -151,24 +151,24 @@ impl Problem {
     }
 }
 
-/// A [`Problem`] and the address of the node it is about, if it is about one.
+/// A [`Problem`] and the node it is about, if it is about one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError {
     /// What is wrong.
     pub problem: Problem,
-    /// The [address](tff_ir::Comp::address) of the node within the computation given to the pass.
-    pub node: Option<usize>,
+    /// The node, one of the computation given to the pass.
+    pub node: Option<Comp>,
 }
 
 impl PassError {
     /// A problem with one node.
-    pub fn at(node: &tff_ir::Comp, problem: impl Into<Problem>) -> Self {
-        Self { problem: problem.into(), node: Some(node.address()) }
+    pub fn at(node: &Comp, problem: impl Into<Problem>) -> Self {
+        Self { problem: problem.into(), node: Some(node.clone()) }
     }
 
     /// The same problem, with this node where it is about none yet.
-    pub(crate) fn or_at(self, node: &tff_ir::Comp) -> Self {
-        Self { node: self.node.or(Some(node.address())), ..self }
+    pub(crate) fn or_at(self, node: &Comp) -> Self {
+        Self { node: self.node.or_else(|| Some(node.clone())), ..self }
     }
 
     /// The problem as one of a part of a form.

@@ -5,17 +5,17 @@
 //! that each function is looked into once, and so that what follows holds for every call.
 
 use crate::reductions::Leaf;
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::rc::Rc;
-use tff_ir::{Call, Comp, CompKind, CompiledComputation, Scope, with_stack};
+use tff_ir::{Binder, Call, Comp, CompKind, CompiledComputation, NodeMap, Scope, Walk};
 
 /// For each intrinsic of a computation the leaf that its body is for.
 #[derive(Debug)]
 pub(crate) struct Leaves {
     /// That of the computation as a whole.
     own: Leaf,
-    /// Those of intrinsics that are called, by address.
-    of_called: HashMap<usize, Leaf>,
+    /// Those of intrinsics that are called.
+    of_called: NodeMap<Leaf>,
 }
 
 impl Leaves {
@@ -29,13 +29,13 @@ impl Leaves {
         }
         let own = if has_xla && !has_tensorflow { Leaf::Xla } else { Leaf::TensorFlow };
         let is_mixed = has_xla && has_tensorflow;
-        Self { own, of_called: if is_mixed { Flow::new(comp).of_called() } else { HashMap::new() } }
+        Self { own, of_called: if is_mixed { Flow::new(comp).of_called() } else { NodeMap::default() } }
     }
 
     /// The leaf of the values that the intrinsic is applied to: XLA where all that are known to be
     /// from a leaf are from XLA; that of the computation as a whole where none is known.
     pub(crate) fn of(&self, intrinsic: &Comp) -> Leaf {
-        self.of_called.get(&intrinsic.address()).copied().unwrap_or(self.own)
+        self.of_called.get(intrinsic).copied().unwrap_or(self.own)
     }
 }
 
@@ -76,30 +76,88 @@ impl Value {
 }
 
 /// Which value flows where.
-struct Flow {
+struct Flow<'c> {
+    /// What the names in scope stand for.
+    scope: Scope<Value, &'c str>,
+    /// What the parameter of the lambda that is entered stands for.
+    entered: Value,
     /// The places that each place flows to.
     next: Vec<Vec<Place>>,
-    /// The intrinsics that are functions, by address, each with the place of its arguments.
-    intrinsics: Vec<(usize, Place)>,
+    /// The intrinsics that are functions, each with the place of its arguments.
+    intrinsics: Vec<(&'c Comp, Place)>,
 }
 
-impl Flow {
-    fn new(comp: &Comp) -> Self {
-        let mut flow = Self { next: vec![Vec::new(); NOWHERE + 1], intrinsics: Vec::new() };
-        flow.eval(comp, &mut Scope::new());
+impl<'c> Walk<'c> for Flow<'c> {
+    type Value = Value;
+    type Error = Infallible;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Value, Infallible> {
+        Ok(match comp.kind() {
+            CompKind::Reference(reference) => self.scope.get(&reference.name).cloned().unwrap_or(Value::At(UNKNOWN)),
+            CompKind::Selection(selection) => match self.walk(&selection.source)? {
+                Value::Struct(elements, place) => elements.get(selection.index).cloned().unwrap_or(Value::At(place)),
+                value => value,
+            },
+            CompKind::Struct(_) => {
+                let mut elements = Vec::new();
+                self.parts(comp, |element| elements.push(element))?;
+                let place = self.place(elements.iter().map(Value::place));
+                Value::Struct(elements.into(), place)
+            }
+            CompKind::Call(call) => self.call(call)?,
+            CompKind::Lambda(_) => {
+                let place = self.place([]);
+                self.entered = Value::At(place);
+                Value::Function(place, Rc::new(self.result(comp)?))
+            }
+            CompKind::Block(_) => self.result(comp)?,
+            CompKind::Intrinsic(_) if comp.ty().as_function().is_some() => {
+                let place = self.place([]);
+                self.intrinsics.push((comp, place));
+                Value::Function(place, Rc::new(Value::At(place)))
+            }
+            CompKind::CompiledComputation(compiled) => {
+                let made = if matches!(compiled, CompiledComputation::Xla(_)) { XLA } else { TENSORFLOW };
+                Value::Function(NOWHERE, Rc::new(Value::At(made)))
+            }
+            CompKind::Intrinsic(_) | CompKind::Data(_) | CompKind::Placement(_) | CompKind::Literal(_) => {
+                Value::At(UNKNOWN)
+            }
+        })
+    }
+
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Value>) {
+        self.scope.bind(&**binder.name(), value.unwrap_or(&self.entered).clone());
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+}
+
+impl<'c> Flow<'c> {
+    fn new(comp: &'c Comp) -> Self {
+        let (next, entered) = (vec![Vec::new(); NOWHERE + 1], Value::At(UNKNOWN));
+        let mut flow = Self { scope: Scope::default(), entered, next, intrinsics: Vec::new() };
+        let Ok(_) = flow.walk(comp);
         flow
     }
 
-    fn of_called(&self) -> HashMap<usize, Leaf> {
+    /// What the result of a lambda or block stands for.
+    fn result(&mut self, comp: &'c Comp) -> Result<Value, Infallible> {
+        Ok(self.last(comp)?.unwrap_or(Value::At(UNKNOWN)))
+    }
+
+    fn of_called(&self) -> NodeMap<Leaf> {
         let (from_xla, from_tensorflow) = (self.reached_from(XLA), self.reached_from(TENSORFLOW));
         let is_in = |reached: &[bool], place: Place| reached.get(place).copied().unwrap_or_default();
-        let mut leaves = HashMap::new();
+        let mut leaves = NodeMap::default();
         for &(intrinsic, place) in &self.intrinsics {
             // A node that occurs repeatedly has one body.
             if is_in(&from_tensorflow, place) {
                 leaves.insert(intrinsic, Leaf::TensorFlow);
             } else if is_in(&from_xla, place) {
-                leaves.entry(intrinsic).or_insert(Leaf::Xla);
+                leaves.get_or_insert_with(intrinsic, || Leaf::Xla);
             }
         }
         leaves
@@ -131,73 +189,23 @@ impl Flow {
         }
     }
 
-    fn eval(&mut self, comp: &Comp, scope: &mut Scope<Value>) -> Value {
-        with_stack(|| match comp.kind() {
-            CompKind::Reference(reference) => scope.get(&reference.name).cloned().unwrap_or(Value::At(UNKNOWN)),
-            CompKind::Selection(selection) => match self.eval(&selection.source, scope) {
-                Value::Struct(elements, place) => elements.get(selection.index).cloned().unwrap_or(Value::At(place)),
-                value => value,
-            },
-            CompKind::Struct(structure) => {
-                let elements: Rc<[_]> = structure.elements.iter().map(|it| self.eval(&it.value, scope)).collect();
-                let place = self.place(elements.iter().map(Value::place));
-                Value::Struct(elements, place)
-            }
-            CompKind::Call(call) => self.eval_call(call, scope),
-            CompKind::Lambda(lambda) => {
-                let place = self.place([]);
-                if let Some(parameter) = &lambda.parameter {
-                    scope.bind(parameter.name.clone(), Value::At(place));
-                }
-                let result = self.eval(&lambda.result, scope);
-                lambda.parameter.iter().for_each(|parameter| drop(scope.unbind(&parameter.name)));
-                Value::Function(place, Rc::new(result))
-            }
-            CompKind::Block(block) => {
-                for local in block.locals.iter() {
-                    let value = self.eval(&local.value, scope);
-                    scope.bind(local.name.clone(), value);
-                }
-                let result = self.eval(&block.result, scope);
-                block.locals.iter().for_each(|local| drop(scope.unbind(&local.name)));
-                result
-            }
-            CompKind::Intrinsic(_) if comp.ty().as_function().is_some() => {
-                let place = self.place([]);
-                self.intrinsics.push((comp.address(), place));
-                Value::Function(place, Rc::new(Value::At(place)))
-            }
-            CompKind::CompiledComputation(compiled) => {
-                let made = if matches!(compiled, CompiledComputation::Xla(_)) { XLA } else { TENSORFLOW };
-                Value::Function(NOWHERE, Rc::new(Value::At(made)))
-            }
-            CompKind::Intrinsic(_) | CompKind::Data(_) | CompKind::Placement(_) | CompKind::Literal(_) => {
-                Value::At(UNKNOWN)
-            }
-        })
-    }
-
-    fn eval_call(&mut self, call: &Call, scope: &mut Scope<Value>) -> Value {
-        let argument = call.argument.as_ref().map(|argument| self.eval(argument, scope));
+    fn call(&mut self, call: &'c Call) -> Result<Value, Infallible> {
+        let argument = call.argument.as_ref().map(|argument| self.walk(argument)).transpose()?;
         // Nobody else calls a function that is written where it is called.
-        if let (Some(lambda), Some(argument)) = (call.function.as_lambda(), &argument)
-            && let Some(parameter) = &lambda.parameter
-        {
-            scope.bind(parameter.name.clone(), argument.clone());
-            let result = self.eval(&lambda.result, scope);
-            scope.unbind(&parameter.name);
-            return result;
+        if let (Some(_), Some(argument)) = (call.function.as_lambda(), &argument) {
+            self.entered = argument.clone();
+            return self.result(&call.function);
         }
-        let function = self.eval(&call.function, scope);
+        let function = self.walk(&call.function)?;
         let argument = argument.unwrap_or(Value::At(UNKNOWN));
-        match function {
+        Ok(match function {
             Value::Function(parameter, result) => {
                 self.connect(argument.place(), parameter);
                 let applied = call.function.as_intrinsic().and_then(|_| self.apply_functions(&argument));
                 applied.unwrap_or_else(|| result.as_ref().clone())
             }
             Value::At(place) | Value::Struct(_, place) => Value::At(self.place([place, argument.place()])),
-        }
+        })
     }
 
     /// What an intrinsic gives that is applied to functions: what the last of them returns. They

@@ -22,3 +22,4 @@ mod substitution;
 pub use elementwise::{BinaryOp, Fill};
 pub use error::{CompileError, PassError, Problem};
 pub use pipelines::{CompileOptions, Compiled, call_dominant, compile_to_native};
+pub use reductions::is_reduced;

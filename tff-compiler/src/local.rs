@@ -3,16 +3,15 @@
 use crate::error::{PassError, Problem};
 use crate::free_names::FreeNames;
 use crate::graph::{GraphBuilder, Wire};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use tff_ir::{Call, Comp, CompKind, CompiledComputation, Scope, with_stack};
+use tff_ir::{Binder, Call, Comp, CompKind, CompiledComputation, NodeMap, Scope, Walk, with_stack};
 use tff_types::Type;
 
-/// The lambdas, by address, that call graphs and can become one graph: they refer to no name they do
+/// The lambdas that call graphs and can become one graph: they refer to no name they do
 /// not bind, and consist of graphs, constants, structs and names only.
-pub(crate) fn local_lambdas(comp: &Comp) -> HashSet<usize> {
-    let mut found = HashSet::new();
+pub(crate) fn local_lambdas(comp: &Comp) -> NodeMap<()> {
+    let mut found = NodeMap::default();
     collect(comp, &FreeNames::new(comp).of_lambdas, &mut found);
     found
 }
@@ -24,7 +23,7 @@ struct Contents {
     is_local: bool,
 }
 
-fn collect(comp: &Comp, free: &HashMap<usize, Rc<[Arc<str>]>>, found: &mut HashSet<usize>) -> Contents {
+fn collect(comp: &Comp, free: &NodeMap<Rc<[Arc<str>]>>, found: &mut NodeMap<()>) -> Contents {
     with_stack(|| {
         let is_graph = matches!(comp.as_compiled(), Some(CompiledComputation::TensorFlow(_)));
         let mut contents = Contents { has_graph: is_graph, is_local: is_local_node(comp) };
@@ -33,9 +32,9 @@ fn collect(comp: &Comp, free: &HashMap<usize, Rc<[Arc<str>]>>, found: &mut HashS
             contents.has_graph |= child.has_graph;
             contents.is_local &= child.is_local;
         }
-        let is_closed = || free.get(&comp.address()).is_some_and(|names| names.is_empty());
+        let is_closed = || free.get(comp).is_some_and(|names| names.is_empty());
         if contents.has_graph && contents.is_local && comp.as_lambda().is_some() && is_closed() && is_of_tensors(comp) {
-            found.insert(comp.address());
+            found.insert(comp, ());
         }
         contents
     })
@@ -64,77 +63,91 @@ fn is_local_node(comp: &Comp) -> bool {
 /// # Errors
 /// [`Problem::NotLocal`] with the part that cannot be in a graph, and what building graphs says.
 pub(crate) fn compile_to_graph(comp: &Comp) -> Result<Comp, PassError> {
-    let mut builder = GraphBuilder::new();
-    let mut scope = Scope::new();
+    let mut graph = Graph { builder: GraphBuilder::new(), scope: Scope::default() };
     let result = match comp.kind() {
         CompKind::CompiledComputation(CompiledComputation::TensorFlow(_)) => return Ok(comp.clone()),
         CompKind::Lambda(lambda) => {
             if let Some(parameter) = &lambda.parameter {
-                let wire = builder.parameter(&parameter.ty).map_err(|error| PassError::at(comp, error))?;
-                scope.bind(parameter.name.clone(), wire);
+                let wire = graph.builder.parameter(&parameter.ty).map_err(|error| PassError::at(comp, error))?;
+                graph.scope.bind(&*parameter.name, wire);
             }
             &lambda.result
         }
         _ => comp,
     };
-    let wire = eval(result, &mut builder, &mut scope)?;
-    builder.finish(&wire).map_err(|error| PassError::at(comp, error))
+    let wire = graph.walk(result)?;
+    graph.builder.finish(&wire).map_err(|error| PassError::at(comp, error))
 }
 
-fn eval(comp: &Comp, builder: &mut GraphBuilder, scope: &mut Scope<Wire>) -> Result<Wire, PassError> {
-    let not_local = |what: String| PassError::at(comp, Problem::NotLocal { what });
-    with_stack(|| match comp.kind() {
-        CompKind::Reference(reference) => {
-            let wire = scope.get(&reference.name).cloned();
-            wire.ok_or_else(|| not_local(format!("the name `{}`, which is bound outside,", reference.name)))
-        }
-        CompKind::Selection(selection) => {
-            let source = eval(&selection.source, builder, scope)?;
-            source.element(selection.index).map_err(|error| PassError::at(comp, error))
-        }
-        CompKind::Struct(structure) => {
-            let elements = structure.elements.iter();
-            let elements = elements.map(|it| Ok((it.name.clone(), eval(&it.value, builder, scope)?)));
-            let elements = elements.collect::<Result<Vec<(Option<Arc<str>>, Wire)>, PassError>>()?;
-            Wire::structure(elements).map_err(|error| PassError::at(comp, error))
-        }
-        CompKind::Block(block) => {
-            let mut bound = 0;
-            let locals = block.locals.iter().try_for_each(|local| {
-                let wire = eval(&local.value, builder, scope)?;
-                scope.bind(local.name.clone(), wire);
-                bound += 1;
-                Ok(())
-            });
-            let result = locals.and_then(|()| eval(&block.result, builder, scope));
-            block.locals.iter().take(bound).for_each(|local| drop(scope.unbind(&local.name)));
-            result
-        }
-        CompKind::Literal(literal) => builder.constant(&literal.array).map_err(|error| PassError::at(comp, error)),
-        CompKind::Call(call) => eval_call(comp, call, builder, scope),
-        CompKind::Intrinsic(intrinsic) => Err(not_local(format!("the intrinsic {}", intrinsic.uri()))),
-        CompKind::Lambda(_) => Err(not_local("a function that is not called".to_owned())),
-        CompKind::CompiledComputation(_) => Err(not_local(format!("the uncalled {} computation", comp.kind_name()))),
-        CompKind::Data(_) | CompKind::Placement(_) => Err(not_local(comp.kind_name().to_owned())),
-    })
+/// A graph in the making.
+struct Graph<'c> {
+    builder: GraphBuilder,
+    scope: Scope<Wire, &'c str>,
 }
 
-fn eval_call(comp: &Comp, call: &Call, builder: &mut GraphBuilder, scope: &mut Scope<Wire>) -> Result<Wire, PassError> {
-    let argument = call.argument.as_ref().map(|argument| eval(argument, builder, scope)).transpose()?;
-    let function = &call.function;
-    match (function.kind(), function.ty().as_function()) {
-        (CompKind::CompiledComputation(CompiledComputation::TensorFlow(body)), Some(ty)) => {
-            builder.call(body, ty, argument.as_ref()).map_err(|error| PassError::at(comp, error))
+impl<'c> Walk<'c> for Graph<'c> {
+    type Value = Wire;
+    type Error = PassError;
+
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Wire>) {
+        // Only blocks are walked, and each of their locals has a value.
+        value.into_iter().for_each(|wire| self.scope.bind(&**binder.name(), wire.clone()));
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Wire, PassError> {
+        let not_local = |what: String| PassError::at(comp, Problem::NotLocal { what });
+        match comp.kind() {
+            CompKind::Reference(reference) => {
+                let wire = self.scope.get(&reference.name).cloned();
+                wire.ok_or_else(|| not_local(format!("the name `{}`, which is bound outside,", reference.name)))
+            }
+            CompKind::Selection(selection) => {
+                let source = self.walk(&selection.source)?;
+                source.element(selection.index).map_err(|error| PassError::at(comp, error))
+            }
+            CompKind::Struct(structure) => {
+                let elements = structure.elements.iter();
+                let elements = elements.map(|it| Ok((it.name.clone(), self.walk(&it.value)?)));
+                let elements = elements.collect::<Result<Vec<(Option<Arc<str>>, Wire)>, PassError>>()?;
+                Wire::structure(elements).map_err(|error| PassError::at(comp, error))
+            }
+            CompKind::Block(_) => self.last(comp)?.ok_or_else(|| not_local("a block without a result".to_owned())),
+            CompKind::Literal(literal) => {
+                self.builder.constant(&literal.array).map_err(|error| PassError::at(comp, error))
+            }
+            CompKind::Call(call) => self.call(comp, call),
+            CompKind::Intrinsic(intrinsic) => Err(not_local(format!("the intrinsic {}", intrinsic.uri()))),
+            CompKind::Lambda(_) => Err(not_local("a function that is not called".to_owned())),
+            CompKind::CompiledComputation(_) => {
+                Err(not_local(format!("the uncalled {} computation", comp.kind_name())))
+            }
+            CompKind::Data(_) | CompKind::Placement(_) => Err(not_local(comp.kind_name().to_owned())),
         }
-        _ => {
-            let what = match function.as_intrinsic() {
-                Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri()),
-                None if function.as_compiled().is_some() => {
-                    format!("a call of a computation in {}", function.kind_name())
-                }
-                None => format!("a call of a {}", function.kind_name()),
-            };
-            Err(PassError::at(function, Problem::NotLocal { what }))
+    }
+}
+
+impl<'c> Graph<'c> {
+    fn call(&mut self, comp: &'c Comp, call: &'c Call) -> Result<Wire, PassError> {
+        let argument = call.argument.as_ref().map(|argument| self.walk(argument)).transpose()?;
+        let function = &call.function;
+        match (function.kind(), function.ty().as_function()) {
+            (CompKind::CompiledComputation(CompiledComputation::TensorFlow(body)), Some(ty)) => {
+                self.builder.call(body, ty, argument.as_ref()).map_err(|error| PassError::at(comp, error))
+            }
+            _ => {
+                let what = match function.as_intrinsic() {
+                    Some(intrinsic) => format!("the intrinsic {}", intrinsic.uri()),
+                    None if function.as_compiled().is_some() => {
+                        format!("a call of a computation in {}", function.kind_name())
+                    }
+                    None => format!("a call of a {}", function.kind_name()),
+                };
+                Err(PassError::at(function, Problem::NotLocal { what }))
+            }
         }
     }
 }

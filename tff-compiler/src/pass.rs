@@ -125,18 +125,18 @@ fn errors(comp: &Comp) -> Vec<Diagnostic> {
 /// The error of a pass with the path to the node it is about.
 pub(crate) fn located(pass: &'static str, comp: &Comp, error: PassError) -> CompileError {
     let mut steps = Vec::new();
-    if let Some(node) = error.node {
+    if let Some(node) = &error.node {
         find(comp, node, &mut steps);
     }
     CompileError::Pass { pass, path: CompPath::new(&steps), problem: error.problem }
 }
 
-/// Finds the steps to a node by its address; leaves none where it is not there.
-fn find(comp: &Comp, node: usize, steps: &mut Vec<CompStep>) -> bool {
+/// Finds the steps to a node; leaves none where it is not there.
+fn find(comp: &Comp, node: &Comp, steps: &mut Vec<CompStep>) -> bool {
     tff_ir::with_stack(|| {
-        comp.address() == node
-            || comp.parts().any(|(step, child)| {
-                steps.push(step);
+        comp.ptr_eq(node)
+            || comp.children().enumerate().any(|(index, child)| {
+                steps.extend(comp.step_to(index));
                 let found = find(child, node, steps);
                 if !found {
                     steps.pop();

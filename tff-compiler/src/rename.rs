@@ -3,14 +3,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use tff_ir::{BuildError, Comp, CompKind, Lambda, Local, Scope, UniqueNames, with_stack};
+use tff_ir::{Binder, BuildError, Comp, CompKind, Scope, UniqueNames, Walk};
 
 /// The computation with a name of its own for every binder; the computation itself where every
 /// binder has one already.
 pub(crate) fn with_unique_names(comp: &Comp) -> Result<Comp, BuildError> {
-    let mut renaming =
-        Renaming { taken: comp.free_names().into_iter().collect(), fresh: UniqueNames::new(comp), scope: Scope::new() };
-    renaming.comp(comp)
+    let (taken, fresh) = (comp.free_names().into_iter().collect(), UniqueNames::new(comp));
+    Renaming { taken, fresh, scope: Scope::new(), renamed: Vec::new() }.walk(comp)
 }
 
 struct Renaming {
@@ -19,53 +18,58 @@ struct Renaming {
     fresh: UniqueNames,
     /// What the names in scope are now.
     scope: Scope<Arc<str>>,
+    /// The new names of the binders of the nodes around, in order.
+    renamed: Vec<Arc<str>>,
 }
 
-impl Renaming {
-    fn comp(&mut self, comp: &Comp) -> Result<Comp, BuildError> {
-        with_stack(|| match comp.kind() {
-            CompKind::Reference(reference) => match self.scope.get(&reference.name) {
+impl<'c> Walk<'c> for Renaming {
+    type Value = Comp;
+    type Error = BuildError;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Comp, BuildError> {
+        if let Some(reference) = comp.as_reference() {
+            return match self.scope.get(&reference.name) {
                 Some(name) if *name != reference.name => Comp::reference(name.clone(), comp.ty().clone()),
                 _ => Ok(comp.clone()),
-            },
-            CompKind::Lambda(Lambda { parameter: Some(parameter), result: body }) => {
-                let name = self.bind(&parameter.name);
-                let result = self.comp(body);
-                self.scope.unbind(&parameter.name);
-                let result = result?;
-                if name == parameter.name && result.ptr_eq(body) {
-                    return Ok(comp.clone());
-                }
-                Comp::lambda(Some((name, parameter.ty.clone())), result)
+            };
+        }
+        let (mut parts, first) = (Vec::new(), self.renamed.len());
+        self.parts(comp, |part| parts.push(part))?;
+        let names = self.renamed.split_off(first);
+        let binders = comp.parts().filter_map(|part| part.binder);
+        if binders.zip(&names).all(|(binder, name)| binder.name() == name) {
+            return comp.with_children(parts);
+        }
+        let (mut names, mut parts) = (names.into_iter(), parts.into_iter());
+        match comp.kind() {
+            CompKind::Lambda(lambda) => {
+                let parameter = names.next().zip(lambda.parameter.as_ref().map(|parameter| parameter.ty.clone()));
+                Comp::lambda(parameter, parts.next().unwrap_or_else(|| lambda.result.clone()))
             }
             CompKind::Block(block) => {
-                let mut locals = Vec::with_capacity(block.locals.len());
-                let renamed = self.locals(&block.locals, &mut locals).and_then(|()| self.comp(&block.result));
-                for local in block.locals.iter().take(locals.len()) {
-                    self.scope.unbind(&local.name);
-                }
-                let result = renamed?;
-                let same = |(old, new): (&Local, &(Arc<str>, Comp))| old.name == new.0 && old.value.ptr_eq(&new.1);
-                if result.ptr_eq(&block.result) && block.locals.iter().zip(&locals).all(same) {
-                    return Ok(comp.clone());
-                }
-                Comp::block(locals, result)
+                let locals: Vec<_> = names.zip(parts.by_ref()).collect();
+                Comp::block(locals, parts.next().unwrap_or_else(|| block.result.clone()))
             }
-            _ => comp.map_children(|child| self.comp(child)),
-        })
-    }
-
-    fn locals(&mut self, locals: &[Local], renamed: &mut Vec<(Arc<str>, Comp)>) -> Result<(), BuildError> {
-        for local in locals {
-            let value = self.comp(&local.value)?;
-            renamed.push((self.bind(&local.name), value));
+            CompKind::Reference(_)
+            | CompKind::Selection(_)
+            | CompKind::Struct(_)
+            | CompKind::Call(_)
+            | CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => comp.with_children(parts.collect()),
         }
-        Ok(())
     }
 
-    fn bind(&mut self, name: &Arc<str>) -> Arc<str> {
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&Comp>) {
+        let name = binder.name();
         let unique = if self.taken.insert(name.clone()) { name.clone() } else { self.fresh.next_name() };
         self.scope.bind(name.clone(), unique.clone());
-        unique
+        self.renamed.push(unique);
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
     }
 }

@@ -1,8 +1,7 @@
 //! Rebuilding a computation whose types change: references are of the type of what they refer to.
 
 use crate::error::PassError;
-use std::sync::Arc;
-use tff_ir::{Comp, CompKind, Scope, Transformed, transform_postorder, with_stack};
+use tff_ir::{Binder, Comp, CompKind, Scope, Transformed, Walk, transform_postorder};
 use tff_types::{Type, TypeError};
 
 /// What becomes of the parts of a computation whose types change.
@@ -19,7 +18,7 @@ pub(crate) trait Retype {
 
 /// Rebuilds a computation.
 pub(crate) fn retype(comp: &Comp, how: &mut dyn Retype) -> Result<Comp, PassError> {
-    rebuild(comp, &mut Scope::new(), how)
+    Rebuild { how, scope: Scope::new(), entered: None }.walk(comp)
 }
 
 /// Rewrites every part, from the innermost out, into one of a type that is assignable to its own.
@@ -62,42 +61,63 @@ impl Retype for Keep {
     }
 }
 
-fn rebuild(comp: &Comp, scope: &mut Scope<Type>, how: &mut dyn Retype) -> Result<Comp, PassError> {
-    with_stack(|| match comp.kind() {
-        CompKind::Reference(reference) => {
-            let ty = match scope.get(&reference.name) {
-                Some(ty) => ty.clone(),
-                None => how.ty(comp.ty())?,
-            };
-            if ty.ptr_eq(comp.ty()) { Ok(comp.clone()) } else { Ok(Comp::reference(reference.name.clone(), ty)?) }
+struct Rebuild<'h> {
+    how: &'h mut dyn Retype,
+    /// The types that the names in scope have now.
+    scope: Scope<Type>,
+    /// That of the parameter of the lambda that is entered.
+    entered: Option<Type>,
+}
+
+impl<'c> Walk<'c> for Rebuild<'_> {
+    type Value = Comp;
+    type Error = PassError;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Comp, PassError> {
+        let mut parts = Vec::new();
+        match comp.kind() {
+            CompKind::Reference(reference) => {
+                let ty = match self.scope.get(&reference.name) {
+                    Some(ty) => ty.clone(),
+                    None => self.how.ty(comp.ty())?,
+                };
+                if ty.ptr_eq(comp.ty()) { Ok(comp.clone()) } else { Ok(Comp::reference(reference.name.clone(), ty)?) }
+            }
+            CompKind::Lambda(lambda) => {
+                let ty = lambda.parameter.as_ref().map(|parameter| self.how.ty(&parameter.ty)).transpose()?;
+                self.entered.clone_from(&ty);
+                let result = self.last(comp)?.unwrap_or_else(|| lambda.result.clone());
+                let name = lambda.parameter.as_ref().map(|parameter| parameter.name.clone());
+                Ok(Comp::lambda(name.zip(ty), result)?)
+            }
+            CompKind::Call(call) if call.function.as_intrinsic().is_some() => {
+                let argument = call.argument.as_ref().map(|argument| self.walk(argument)).transpose()?;
+                self.how.call(comp, &call.function, argument)
+            }
+            CompKind::Intrinsic(_) => self.how.intrinsic(comp),
+            CompKind::Block(_) => {
+                self.parts(comp, |part| parts.push(part))?;
+                Ok(comp.with_children(parts)?)
+            }
+            CompKind::Selection(_)
+            | CompKind::Struct(_)
+            | CompKind::Call(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => {
+                self.parts(comp, |part| parts.push(part)).map_err(|error| error.or_at(comp))?;
+                comp.with_children(parts).map_err(|error| PassError::at(comp, error))
+            }
         }
-        CompKind::Lambda(lambda) => {
-            let Some(parameter) = &lambda.parameter else {
-                return Ok(comp.with_children(vec![rebuild(&lambda.result, scope, how)?])?);
-            };
-            let ty = how.ty(&parameter.ty)?;
-            scope.bind(parameter.name.clone(), ty.clone());
-            let result = rebuild(&lambda.result, scope, how);
-            scope.unbind(&parameter.name);
-            Ok(Comp::lambda(Some((parameter.name.clone(), ty)), result?)?)
-        }
-        CompKind::Block(block) => {
-            let mut locals: Vec<(Arc<str>, Comp)> = Vec::with_capacity(block.locals.len());
-            let rebuilt = block.locals.iter().try_for_each(|local| {
-                let value = rebuild(&local.value, scope, how)?;
-                scope.bind(local.name.clone(), value.ty().clone());
-                locals.push((local.name.clone(), value));
-                Ok(())
-            });
-            let result = rebuilt.and_then(|()| rebuild(&block.result, scope, how));
-            locals.iter().for_each(|(name, _)| drop(scope.unbind(name)));
-            Ok(Comp::block(locals, result?)?)
-        }
-        CompKind::Call(call) if call.function.as_intrinsic().is_some() => {
-            let argument = call.argument.as_ref().map(|argument| rebuild(argument, scope, how)).transpose()?;
-            how.call(comp, &call.function, argument)
-        }
-        CompKind::Intrinsic(_) => how.intrinsic(comp),
-        _ => comp.map_children(|child| rebuild(child, scope, how)).map_err(|error| error.or_at(comp)),
-    })
+    }
+
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Comp>) {
+        let ty = value.map(|value| value.ty().clone()).or_else(|| self.entered.take());
+        self.scope.bind(binder.name().clone(), ty.unwrap_or_else(|| binder.ty().clone()));
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
 }

@@ -1,4 +1,4 @@
-//! Executes federated computations.
+#![doc = include_str!("../README.md")]
 
 mod composing;
 mod eval;
@@ -12,12 +12,13 @@ mod session;
 mod values;
 
 pub use composing::{Child, Receive, Workers};
-pub use eval::value_from_proto;
-pub use executor::{Compile, Executor, Options, Program};
+pub use eval::{CallOptions, Cancel, Progress, ReportProgress, is_native, value_from_proto};
+pub use executor::{Compile, Executor, Options, PrepareLeaf, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use leaf::xla::Xla;
 pub use session::{Session, Waiting};
 pub use values::wire::value_to_proto;
 pub use values::{
-    ClientValues, Clients, ExecError, Function, ReadDataset, Sequence, StructValue, Tensor, Value, infer_cardinality,
+    ClientValues, Clients, ExecError, Function, Place, ReadDataset, Sequence, StructValue, Tensor, Value, WireError,
+    infer_cardinality,
 };

@@ -68,10 +68,6 @@ impl Child for Scripted {
         self.note(format!("{elements:?}"))
     }
 
-    fn create_selection(&self, source: u64, index: u32) -> u64 {
-        self.note(format!("{source}.{index}"))
-    }
-
     fn compute(&self, id: u64, receive: Receive) {
         self.log.lock().unwrap().push(format!("compute {id}"));
         receive(self.answer.clone());

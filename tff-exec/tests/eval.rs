@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use tff_exec::{Clients, Executor, Options, Sequence, Value};
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Array, Comp, Scalar};
+use tff_ir::{Array, Scalar};
+use tff_testing::comp;
 use tff_types::{DType, Type};
 
 /// Shows a value: `1`, `<1,2>`, `[1,2]` for a sequence, `{1,2}@CLIENTS`, `1@CLIENTS` for all-equal.
@@ -26,10 +27,6 @@ fn show(value: &Value) -> String {
         Value::Function(_) => "function".to_owned(),
         Value::Placement(placement) => placement.to_string(),
     }
-}
-
-fn comp(text: &str) -> Comp {
-    parse(text, &Environment::default()).unwrap_or_else(|error| panic!("{text}: {error}")).comp
 }
 
 /// Runs a computation; shows the result or the error.

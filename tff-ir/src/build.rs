@@ -85,6 +85,16 @@ pub enum BuildError {
     /// The type of a graph or module cannot be that, or its bindings do not parallel it.
     #[error(transparent)]
     Compiled(Box<CompiledProblem>),
+    /// A node cannot have so many parts.
+    #[error("expected {expected} parts of a {kind}, found {found}")]
+    NumberOfParts {
+        /// The kind of the node.
+        kind: &'static str,
+        /// How many parts it has.
+        expected: usize,
+        /// How many it is given.
+        found: usize,
+    },
     /// The type of a node cannot be built.
     #[error("{}", OneLine(.0))]
     Type(#[from] TypeError),

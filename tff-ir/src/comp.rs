@@ -5,7 +5,7 @@
 //! the whole tree shows (scopes, bindings of graphs) is left to the validator.
 
 use crate::build::is_untyped;
-use crate::{Array, CompPath, CompStep, CompiledComputation, DataContent, Intrinsic};
+use crate::{Array, CompPath, CompiledComputation, DataContent, Intrinsic};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -161,9 +161,9 @@ impl Comp {
 
     fn node(kind: CompKind, ty: Type, is_checked: bool) -> Self {
         let (mut height, mut size) = (0, 1u32);
-        for child in children_of(&kind) {
-            height = height.max(child.0.height);
-            size = size.saturating_add(child.0.size);
+        for part in parts_of(&kind) {
+            height = height.max(part.comp.0.height);
+            size = size.saturating_add(part.comp.0.size);
         }
         let height = height.saturating_add(1);
         Self(Arc::new(Node { kind, ty, height, size, is_checked: AtomicBool::new(is_checked) }))
@@ -218,8 +218,7 @@ impl Comp {
     }
 
     /// The address of the node: equal for clones, and unique while one of them lives.
-    #[must_use]
-    pub fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
@@ -239,46 +238,18 @@ impl Comp {
     /// The computations directly below, in the order in which names come into scope: function
     /// before argument, locals in order before the result.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = &Self> {
-        children_of(&self.0.kind)
+        self.parts().map(|part| part.comp)
     }
 
-    /// The computations directly below, each with the step that leads to it.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (CompStep, &Self)> {
-        let steps: Vec<CompStep> = match self.kind() {
-            CompKind::Selection(_) => vec![CompStep::Source],
-            CompKind::Struct(structure) => {
-                let elements = structure.elements.iter().enumerate();
-                elements.map(|(index, element)| CompStep::Element(index, element.name.clone())).collect()
-            }
-            CompKind::Call(_) => vec![CompStep::Function, CompStep::Argument],
-            CompKind::Lambda(_) => vec![CompStep::LambdaResult],
-            CompKind::Block(block) => {
-                let locals = block.locals.iter().enumerate();
-                let locals = locals.map(|(index, local)| CompStep::Local(index, local.name.clone()));
-                locals.chain([CompStep::BlockResult]).collect()
-            }
-            _ => Vec::new(),
-        };
-        let children: Vec<&Self> = self.children().collect();
-        steps.into_iter().take(children.len()).zip(children)
+    /// The computations directly below, as [`Comp::children`], each with the name that comes into scope before it.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> {
+        parts_of(&self.0.kind)
     }
 
     /// The part at this path; `None` where there is none, or the path leaves out steps.
     #[must_use]
     pub fn at(&self, path: &CompPath) -> Option<&Self> {
-        path.steps().iter().try_fold(self, |comp, step| {
-            let mut children = comp.children();
-            match (step, comp.kind()) {
-                (CompStep::Source, CompKind::Selection(_))
-                | (CompStep::Function, CompKind::Call(_))
-                | (CompStep::LambdaResult, CompKind::Lambda(_)) => children.next(),
-                (CompStep::Element(index, _), CompKind::Struct(_)) => children.nth(*index),
-                (CompStep::Argument, CompKind::Call(call)) => call.argument.as_ref(),
-                (CompStep::Local(index, _), CompKind::Block(block)) => block.locals.get(*index).map(|it| &it.value),
-                (CompStep::BlockResult, CompKind::Block(block)) => Some(&block.result),
-                _ => None,
-            }
-        })
+        path.steps().iter().try_fold(self, |comp, step| comp.part_at(step))
     }
 
     /// The parts, if it is a reference.
@@ -336,60 +307,80 @@ impl Comp {
     }
 }
 
-fn children_of(kind: &CompKind) -> Children<'_> {
-    let mut children = Children { first: None, elements: [].iter(), locals: [].iter(), last: None };
-    match kind {
-        CompKind::Selection(Selection { source, .. }) => children.last = Some(source),
-        CompKind::Struct(Struct { elements }) => children.elements = elements.iter(),
-        CompKind::Call(Call { function, argument }) => {
-            children.first = Some(function);
-            children.last = argument.as_ref();
+/// A computation directly below another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'c> {
+    /// The name that comes into scope before the part and stays there until the last part.
+    pub binder: Option<Binder<'c>>,
+    /// The part.
+    pub comp: &'c Comp,
+}
+
+/// What brings a name into scope.
+#[derive(Clone, Copy, Debug)]
+pub enum Binder<'c> {
+    /// The parameter of a lambda, for its result.
+    Parameter(&'c Parameter),
+    /// A local of a block, for the locals after it and the result.
+    Local(&'c Local),
+}
+
+impl<'c> Binder<'c> {
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'c Arc<str> {
+        match self {
+            Self::Parameter(parameter) => &parameter.name,
+            Self::Local(local) => &local.name,
         }
-        CompKind::Lambda(Lambda { result, .. }) => children.last = Some(result),
-        CompKind::Block(Block { locals, result }) => {
-            children.locals = locals.iter();
-            children.last = Some(result);
+    }
+
+    /// The type of what the name stands for.
+    #[must_use]
+    pub fn ty(self) -> &'c Type {
+        match self {
+            Self::Parameter(parameter) => &parameter.ty,
+            Self::Local(local) => local.value.ty(),
         }
+    }
+}
+
+/// The one place that says which parts a node has, in which order they are evaluated, and which of them see which
+/// names. All walks go by it.
+fn parts_of(kind: &CompKind) -> impl DoubleEndedIterator<Item = Part<'_>> {
+    let n_parts = match kind {
+        CompKind::Selection(_) | CompKind::Lambda(_) => 1,
+        CompKind::Struct(structure) => structure.elements.len(),
+        CompKind::Call(call) => 1 + usize::from(call.argument.is_some()),
+        CompKind::Block(block) => block.locals.len() + 1,
         CompKind::Reference(_)
         | CompKind::Intrinsic(_)
         | CompKind::Data(_)
         | CompKind::Placement(_)
         | CompKind::Literal(_)
-        | CompKind::CompiledComputation(_) => {}
-    }
-    children
-}
-
-/// The parts of a node, in order.
-struct Children<'a> {
-    first: Option<&'a Comp>,
-    elements: std::slice::Iter<'a, StructElement>,
-    locals: std::slice::Iter<'a, Local>,
-    last: Option<&'a Comp>,
-}
-
-impl<'a> Iterator for Children<'a> {
-    type Item = &'a Comp;
-
-    fn next(&mut self) -> Option<&'a Comp> {
-        let element = || self.elements.next().map(|element| &element.value);
-        let part = self.first.take().or_else(element);
-        part.or_else(|| self.locals.next().map(|local| &local.value)).or_else(|| self.last.take())
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let ends = usize::from(self.first.is_some()) + usize::from(self.last.is_some());
-        let len = ends + self.elements.len() + self.locals.len();
-        (len, Some(len))
-    }
-}
-
-impl DoubleEndedIterator for Children<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let local = || self.locals.next_back().map(|local| &local.value);
-        let part = self.last.take().or_else(local);
-        part.or_else(|| self.elements.next_back().map(|element| &element.value)).or_else(|| self.first.take())
-    }
+        | CompKind::CompiledComputation(_) => 0,
+    };
+    (0..n_parts).filter_map(move |index| {
+        let (binder, comp) = match kind {
+            CompKind::Selection(selection) => (None, &selection.source),
+            CompKind::Struct(structure) => (None, &structure.elements.get(index)?.value),
+            CompKind::Call(call) if index == 0 => (None, &call.function),
+            CompKind::Call(call) => (None, call.argument.as_ref()?),
+            CompKind::Lambda(lambda) => (lambda.parameter.as_ref().map(Binder::Parameter), &lambda.result),
+            CompKind::Block(block) => {
+                let before = index.checked_sub(1).and_then(|before| block.locals.get(before));
+                let comp = block.locals.get(index).map_or(&block.result, |local| &local.value);
+                (before.map(Binder::Local), comp)
+            }
+            CompKind::Reference(_)
+            | CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => return None,
+        };
+        Some(Part { binder, comp })
+    })
 }
 
 /// Prints the compact form and the type.

@@ -1,9 +1,9 @@
 //! Equality and hashes of computations: structural, and up to the choice of bound names.
 
 use crate::visit::with_stack;
-use crate::{Comp, CompKind, Scope};
+use crate::{Binder, Comp, CompKind, Scope, Walk};
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 /// Structural equality: the same kinds, names, types and contents. Literals are equal where their
 /// bits are.
@@ -37,9 +37,9 @@ impl Comp {
     /// and the same in every process of the same build.
     #[must_use]
     pub fn alpha_hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        Alpha::default().hash(self, &mut hasher);
-        hasher.finish()
+        let mut walk = AlphaHash { scope: Scope::default(), binders: 0, state: DefaultHasher::new() };
+        let Ok(()) = walk.walk(self);
+        walk.state.finish()
     }
 }
 
@@ -113,95 +113,76 @@ fn hash_head<H: Hasher>(comp: &Comp, names: bool, state: &mut H) {
     }
 }
 
-/// The binders in scope on both sides, each with a number that is the same on both.
+/// Compares two computations up to the choice of bound names. Each side knows the binders in scope by a number that is
+/// the same on both.
 #[derive(Default)]
-struct Alpha {
-    left: Scope<u64>,
-    right: Scope<u64>,
+struct Alpha<'c> {
+    left: Scope<u64, &'c str>,
+    right: Scope<u64, &'c str>,
     binders: u64,
 }
 
-impl Alpha {
-    fn equal(&mut self, left: &Comp, right: &Comp) -> bool {
+impl<'c> Alpha<'c> {
+    fn equal(&mut self, left: &'c Comp, right: &'c Comp) -> bool {
         if left.height() != right.height() || !heads_equal(left, right, false) {
             return false;
         }
-        with_stack(|| match (left.kind(), right.kind()) {
-            (CompKind::Reference(ours), CompKind::Reference(theirs)) => {
-                match (self.left.get(&ours.name), self.right.get(&theirs.name)) {
-                    (None, None) => ours == theirs,
-                    (ours, theirs) => ours == theirs,
+        if let (Some(ours), Some(theirs)) = (left.as_reference(), right.as_reference()) {
+            return match (self.left.get(&ours.name), self.right.get(&theirs.name)) {
+                (None, None) => ours == theirs,
+                (ours, theirs) => ours == theirs,
+            };
+        }
+        let parts = || left.parts().zip(right.parts());
+        let equal = with_stack(|| {
+            parts().all(|(left, right)| {
+                if let Some((left, right)) = left.binder.zip(right.binder) {
+                    self.left.bind(&**left.name(), self.binders);
+                    self.right.bind(&**right.name(), self.binders);
+                    self.binders += 1;
                 }
+                self.equal(left.comp, right.comp)
+            })
+        });
+        if equal {
+            for (left, right) in parts().filter_map(|(left, right)| left.binder.zip(right.binder)) {
+                self.left.unbind(left.name());
+                self.right.unbind(right.name());
             }
-            (CompKind::Lambda(ours), CompKind::Lambda(theirs)) => {
-                let names = ours.parameter.as_ref().zip(theirs.parameter.as_ref());
-                if let Some((ours, theirs)) = names {
-                    self.bind(&ours.name, &theirs.name);
-                }
-                let equal = self.equal(&ours.result, &theirs.result);
-                if let Some((ours, theirs)) = names {
-                    self.unbind(&ours.name, &theirs.name);
-                }
-                equal
+        }
+        // Otherwise nothing is compared any more.
+        equal
+    }
+}
+
+/// Hashes a computation up to the choice of bound names: binders are numbered in the order of the walk.
+struct AlphaHash<'c> {
+    scope: Scope<u64, &'c str>,
+    binders: u64,
+    state: DefaultHasher,
+}
+
+impl<'c> Walk<'c> for AlphaHash<'c> {
+    type Value = ();
+    type Error = Infallible;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<(), Infallible> {
+        hash_head(comp, false, &mut self.state);
+        if let Some(reference) = comp.as_reference() {
+            match self.scope.get(&reference.name) {
+                Some(binder) => binder.hash(&mut self.state),
+                None => reference.name.hash(&mut self.state),
             }
-            (CompKind::Block(ours), CompKind::Block(theirs)) => {
-                let mut bound = 0;
-                let locals = || ours.locals.iter().zip(theirs.locals.iter());
-                let mut equal = locals().all(|(ours, theirs)| {
-                    let equal = self.equal(&ours.value, &theirs.value);
-                    self.bind(&ours.name, &theirs.name);
-                    bound += 1;
-                    equal
-                });
-                equal = equal && self.equal(&ours.result, &theirs.result);
-                for (ours, theirs) in locals().take(bound) {
-                    self.unbind(&ours.name, &theirs.name);
-                }
-                equal
-            }
-            _ => left.children().zip(right.children()).all(|(left, right)| self.equal(left, right)),
-        })
+        }
+        self.parts(comp, |()| ())
     }
 
-    fn bind(&mut self, left: &Arc<str>, right: &Arc<str>) {
-        self.left.bind(left.clone(), self.binders);
-        self.right.bind(right.clone(), self.binders);
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&()>) {
+        self.scope.bind(&**binder.name(), self.binders);
         self.binders += 1;
     }
 
-    fn unbind(&mut self, left: &str, right: &str) {
-        self.left.unbind(left);
-        self.right.unbind(right);
-    }
-
-    fn hash<H: Hasher>(&mut self, comp: &Comp, state: &mut H) {
-        hash_head(comp, false, state);
-        with_stack(|| match comp.kind() {
-            CompKind::Reference(reference) => match self.left.get(&reference.name) {
-                // Binders are numbered in the order of the walk.
-                Some(binder) => binder.hash(state),
-                None => reference.name.hash(state),
-            },
-            CompKind::Lambda(lambda) => {
-                if let Some(parameter) = &lambda.parameter {
-                    self.bind(&parameter.name, &parameter.name);
-                }
-                self.hash(&lambda.result, state);
-                if let Some(parameter) = &lambda.parameter {
-                    self.unbind(&parameter.name, &parameter.name);
-                }
-            }
-            CompKind::Block(block) => {
-                for local in block.locals.iter() {
-                    self.hash(&local.value, state);
-                    self.bind(&local.name, &local.name);
-                }
-                self.hash(&block.result, state);
-                for local in block.locals.iter() {
-                    self.unbind(&local.name, &local.name);
-                }
-            }
-            _ => comp.children().for_each(|child| self.hash(child, state)),
-        });
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
     }
 }

@@ -28,7 +28,8 @@ mod visit;
 pub use array::{Array, ArrayError, Scalar};
 pub use build::{BuildError, UNTYPED};
 pub use comp::{
-    Block, Call, Comp, CompKind, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct, StructElement,
+    Binder, Block, Call, Comp, CompKind, Data, Lambda, Literal, Local, Parameter, Part, Reference, Selection, Struct,
+    StructElement,
 };
 pub use compiled::CompiledProblem;
 pub use display::{Formatted, Structural};
@@ -40,12 +41,9 @@ pub use opaque::{
 pub use path::{CompPath, CompStep};
 pub use proto::{CompDecodeError, CompEncodeError, DecodeProblem};
 pub use scope::Scope;
-pub use transform::{
-    Binding, RewriteWithBindings, Transformed, transform_postorder, transform_postorder_with_bindings,
-    transform_preorder,
-};
+pub use transform::{Transformed, transform_postorder, transform_preorder};
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
-pub use visit::with_stack;
+pub use visit::{NodeMap, Walk, with_stack};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

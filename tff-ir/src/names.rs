@@ -1,8 +1,8 @@
 //! The names that occur in a computation, and new ones that do not.
 
-use crate::visit::with_stack;
-use crate::{Comp, CompKind, Scope};
+use crate::{Binder, Comp, Scope, Walk};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -21,52 +21,45 @@ impl Comp {
     /// The names that it refers to without binding them.
     #[must_use]
     pub fn free_names(&self) -> BTreeSet<Arc<str>> {
-        let mut free = BTreeSet::new();
-        collect_free_names(self, &mut Scope::default(), &mut free);
-        free
+        let mut walk = Free::default();
+        let Ok(()) = walk.walk(self);
+        walk.free
     }
 }
 
 /// Visits every name that occurs, as often as it does.
 fn for_each_name(comp: &Comp, visit: &mut dyn FnMut(&Arc<str>)) {
     for comp in comp.preorder() {
-        match comp.kind() {
-            CompKind::Reference(reference) => visit(&reference.name),
-            CompKind::Lambda(lambda) => lambda.parameter.iter().for_each(|it| visit(&it.name)),
-            CompKind::Block(block) => block.locals.iter().for_each(|it| visit(&it.name)),
-            _ => {}
-        }
+        comp.as_reference().into_iter().for_each(|reference| visit(&reference.name));
+        comp.parts().filter_map(|part| part.binder).for_each(|binder| visit(binder.name()));
     }
 }
 
-fn collect_free_names<'c>(comp: &'c Comp, bound: &mut Scope<(), &'c str>, free: &mut BTreeSet<Arc<str>>) {
-    with_stack(|| match comp.kind() {
-        CompKind::Reference(reference) => {
-            if bound.get(&reference.name).is_none() {
-                free.insert(reference.name.clone());
-            }
+/// Collects the names that nothing binds where they occur.
+#[derive(Default)]
+struct Free<'c> {
+    bound: Scope<(), &'c str>,
+    free: BTreeSet<Arc<str>>,
+}
+
+impl<'c> Walk<'c> for Free<'c> {
+    type Value = ();
+    type Error = Infallible;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<(), Infallible> {
+        if let Some(reference) = comp.as_reference().filter(|it| self.bound.get(&it.name).is_none()) {
+            self.free.insert(reference.name.clone());
         }
-        CompKind::Lambda(lambda) => {
-            if let Some(parameter) = &lambda.parameter {
-                bound.bind(&*parameter.name, ());
-            }
-            collect_free_names(&lambda.result, bound, free);
-            if let Some(parameter) = &lambda.parameter {
-                bound.unbind(&parameter.name);
-            }
-        }
-        CompKind::Block(block) => {
-            for local in block.locals.iter() {
-                collect_free_names(&local.value, bound, free);
-                bound.bind(&*local.name, ());
-            }
-            collect_free_names(&block.result, bound, free);
-            for local in block.locals.iter() {
-                bound.unbind(&local.name);
-            }
-        }
-        _ => comp.children().for_each(|child| collect_free_names(child, bound, free)),
-    });
+        self.parts(comp, |()| ())
+    }
+
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&()>) {
+        self.bound.bind(&**binder.name(), ());
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.bound.unbind(binder.name());
+    }
 }
 
 /// Gives out names that occur nowhere in a computation: `_var1`, `_var2`, …

@@ -1,5 +1,6 @@
 //! Where in a computation something is.
 
+use crate::{Comp, CompKind};
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,6 +54,37 @@ impl CompPath {
     #[must_use]
     pub fn steps(&self) -> &[CompStep] {
         &self.0
+    }
+}
+
+impl Comp {
+    /// The step that leads to the part at this position among [`Comp::parts`].
+    #[must_use]
+    pub fn step_to(&self, index: usize) -> Option<CompStep> {
+        match self.kind() {
+            CompKind::Selection(_) if index == 0 => Some(CompStep::Source),
+            CompKind::Struct(structure) => Some(CompStep::Element(index, structure.elements.get(index)?.name.clone())),
+            CompKind::Call(_) if index == 0 => Some(CompStep::Function),
+            CompKind::Call(call) if index == 1 && call.argument.is_some() => Some(CompStep::Argument),
+            CompKind::Lambda(_) if index == 0 => Some(CompStep::LambdaResult),
+            CompKind::Block(block) if index == block.locals.len() => Some(CompStep::BlockResult),
+            CompKind::Block(block) => Some(CompStep::Local(index, block.locals.get(index)?.name.clone())),
+            _ => None,
+        }
+    }
+
+    /// The part that a step leads to.
+    pub(crate) fn part_at(&self, step: &CompStep) -> Option<&Self> {
+        match (step, self.kind()) {
+            (CompStep::Source, CompKind::Selection(selection)) => Some(&selection.source),
+            (CompStep::Function, CompKind::Call(call)) => Some(&call.function),
+            (CompStep::Argument, CompKind::Call(call)) => call.argument.as_ref(),
+            (CompStep::LambdaResult, CompKind::Lambda(lambda)) => Some(&lambda.result),
+            (CompStep::Element(index, _), CompKind::Struct(it)) => Some(&it.elements.get(*index)?.value),
+            (CompStep::Local(index, _), CompKind::Block(block)) => Some(&block.locals.get(*index)?.value),
+            (CompStep::BlockResult, CompKind::Block(block)) => Some(&block.result),
+            _ => None,
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 use crate::build::{BuildError, derive_type};
 use crate::comp::{Block, Call, Lambda, Local, Selection, Struct};
 use crate::visit::with_stack;
-use crate::{Comp, CompKind, Scope, StructElement};
-use tff_types::Type;
+use crate::{Comp, CompKind, StructElement};
 
 /// What a rewrite makes of a computation.
 #[derive(Clone, Debug)]
@@ -29,24 +28,19 @@ impl Transformed {
     }
 }
 
-/// What a name is bound to.
-#[derive(Clone, Debug)]
-pub enum Binding {
-    /// The parameter of a lambda, of this type.
-    Parameter(Type),
-    /// A local of a block, with its value after the rewrite.
-    Local(Comp),
-}
-
 impl Comp {
     /// This node with other parts, in the order of [`Comp::children`]; of the type that follows
     /// from them. The node itself where the parts are the same as before.
     ///
     /// # Errors
-    /// A [`BuildError`] where the parts do not fit together.
+    /// [`BuildError::NumberOfParts`] where the node has not as many parts; those of the constructors where the parts do
+    /// not fit together.
     pub fn with_children(&self, children: Vec<Self>) -> Result<Self, BuildError> {
-        if self.children().count() == children.len() && self.children().zip(&children).all(|(old, new)| old.ptr_eq(new))
-        {
+        let (expected, found) = (self.children().count(), children.len());
+        if expected != found {
+            return Err(BuildError::NumberOfParts { kind: self.kind_name(), expected, found });
+        }
+        if self.children().zip(&children).all(|(old, new)| old.ptr_eq(new)) {
             return Ok(self.clone());
         }
         // What follows from parts of the same types is the same type.
@@ -152,55 +146,5 @@ pub fn transform_preorder<E: From<BuildError>>(
             Ok::<_, E>(child.comp)
         })?;
         Ok(Transformed { comp, changed })
-    })
-}
-
-/// A rewrite of a node, given what the names in scope there are bound to.
-pub type RewriteWithBindings<'a, E> = &'a mut dyn FnMut(Comp, &Scope<Binding>) -> Result<Transformed, E>;
-
-/// As [`transform_postorder`]; `rewrite` also sees what the names in scope are bound to. The scope
-/// of a lambda or block itself is that around it, without the names it binds.
-///
-/// # Errors
-/// Those of `rewrite`, and where rewritten parts do not fit together.
-pub fn transform_postorder_with_bindings<E: From<BuildError>>(
-    comp: &Comp,
-    scope: &mut Scope<Binding>,
-    rewrite: RewriteWithBindings<'_, E>,
-) -> Result<Transformed, E> {
-    with_stack(|| {
-        let mut changed = false;
-        let mut part = |part: &Comp, scope: &mut Scope<Binding>| -> Result<Comp, E> {
-            let part = transform_postorder_with_bindings(part, scope, rewrite)?;
-            changed |= part.changed;
-            Ok(part.comp)
-        };
-        let children: Vec<Comp> = match comp.kind() {
-            CompKind::Lambda(Lambda { parameter: Some(parameter), result }) => {
-                scope.bind(parameter.name.clone(), Binding::Parameter(parameter.ty.clone()));
-                let result = part(result, scope);
-                scope.unbind(&parameter.name);
-                vec![result?]
-            }
-            CompKind::Block(block) => {
-                let mut children = Vec::with_capacity(block.locals.len() + 1);
-                let parts = block.locals.iter().try_for_each(|local| {
-                    let value = part(&local.value, scope)?;
-                    scope.bind(local.name.clone(), Binding::Local(value.clone()));
-                    children.push(value);
-                    Ok(())
-                });
-                let result = parts.and_then(|()| part(&block.result, scope));
-                for local in block.locals.iter().take(children.len()) {
-                    scope.unbind(&local.name);
-                }
-                children.push(result?);
-                children
-            }
-            _ => comp.children().map(|child| part(child, scope)).collect::<Result<_, E>>()?,
-        };
-        let rebuilt = if changed { comp.with_children(children)? } else { comp.clone() };
-        let rewritten = rewrite(rebuilt, scope)?;
-        Ok(Transformed { changed: changed || rewritten.changed, ..rewritten })
     })
 }

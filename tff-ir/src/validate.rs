@@ -8,10 +8,9 @@ use crate::build::{check_equivalent, derive_type, is_untyped};
 use crate::diag::FirstLine;
 use crate::path::Name;
 use crate::proto::decode_reporting;
-use crate::visit::with_stack;
 use crate::{
-    Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
-    Intrinsic, Lambda, Scope,
+    Binder, Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
+    Intrinsic, Scope, Walk,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -139,6 +138,7 @@ impl Code {
             }
             BuildError::LiteralNotATensor { .. } | BuildError::LiteralMismatch { .. } => Self::BadLiteral,
             BuildError::EmptyName(_) => Self::EmptyName,
+            BuildError::NumberOfParts { .. } => Self::Malformed,
             BuildError::Type(_) => Self::BadType,
             BuildError::NotAnInstance(_) => Self::IntrinsicType,
             BuildError::Compiled(_) => Self::LocalComputationType,
@@ -172,9 +172,7 @@ const MAX_PROBLEMS: usize = 1000;
 /// A computation without a diagnostic of [`Severity::Error`] is valid.
 #[must_use]
 pub fn validate(comp: &Comp) -> Vec<Diagnostic> {
-    let mut validator = Validator { check_nodes: true, ..Validator::default() };
-    validator.comp(comp);
-    validator.diagnostics
+    Validator { check_nodes: true, ..Validator::default() }.diagnostics(comp)
 }
 
 /// Everything that is wrong or doubtful in an encoded computation: first what keeps it from being
@@ -187,8 +185,7 @@ pub fn validate_proto(proto: &pb::Computation) -> Vec<Diagnostic> {
     for error in errors {
         validator.report_at(error.path, Code::of_decoding(&error.problem), error.problem);
     }
-    validator.comp(&comp);
-    validator.diagnostics
+    validator.diagnostics(&comp)
 }
 
 #[derive(Default)]
@@ -204,14 +201,50 @@ struct Validator<'c> {
     full: bool,
 }
 
+impl<'c> Walk<'c> for Validator<'c> {
+    type Value = ();
+    type Error = Full;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<(), Full> {
+        self.check_node(comp);
+        if self.full {
+            return Err(Full);
+        }
+        self.above.push((comp, 0));
+        self.parts(comp, |()| ())?;
+        self.above.pop();
+        if let Some((_, position)) = self.above.last_mut() {
+            *position += 1;
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&()>) {
+        self.scope.bind(&**binder.name(), binder.ty());
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+}
+
+/// No more problems are reported.
+struct Full;
+
 impl<'c> Validator<'c> {
+    /// Everything that is wrong in a whole computation, after what was found before.
+    fn diagnostics(mut self, comp: &'c Comp) -> Vec<Diagnostic> {
+        let (Ok(()) | Err(Full)) = self.walk(comp);
+        self.diagnostics
+    }
+
     fn report(&mut self, code: Code, message: impl fmt::Display) {
         self.report_at(CompPath::new(&self.path()), code, message);
     }
 
     /// The steps to the current node.
     fn path(&self) -> Vec<CompStep> {
-        self.above.iter().filter_map(|(comp, index)| Some(comp.parts().nth(*index)?.0)).collect()
+        self.above.iter().filter_map(|(comp, index)| comp.step_to(*index)).collect()
     }
 
     fn report_at(&mut self, path: CompPath, code: Code, message: impl fmt::Display) {
@@ -225,41 +258,6 @@ impl<'c> Validator<'c> {
             (code, message.to_string())
         };
         self.diagnostics.push(Diagnostic { severity: code.severity(), code, path, message });
-    }
-
-    fn comp(&mut self, comp: &'c Comp) {
-        if self.full {
-            return;
-        }
-        self.check_node(comp);
-        with_stack(|| self.check_parts(comp));
-    }
-
-    fn part(&mut self, comp: &'c Comp, index: usize, part: &'c Comp) {
-        self.above.push((comp, index));
-        self.comp(part);
-        self.above.pop();
-    }
-
-    fn check_parts(&mut self, comp: &'c Comp) {
-        match comp.kind() {
-            CompKind::Lambda(Lambda { parameter: Some(parameter), result }) => {
-                self.scope.bind(&*parameter.name, &parameter.ty);
-                self.part(comp, 0, result);
-                self.scope.unbind(&parameter.name);
-            }
-            CompKind::Block(block) => {
-                for (index, local) in block.locals.iter().enumerate() {
-                    self.part(comp, index, &local.value);
-                    self.scope.bind(&*local.name, local.value.ty());
-                }
-                self.part(comp, block.locals.len(), &block.result);
-                for local in block.locals.iter() {
-                    self.scope.unbind(&local.name);
-                }
-            }
-            _ => comp.children().enumerate().for_each(|(index, part)| self.part(comp, index, part)),
-        }
     }
 
     fn check_node(&mut self, comp: &'c Comp) {

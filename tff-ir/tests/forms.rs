@@ -1,12 +1,8 @@
 //! The forms of the reference, on computations that its goldens do not cover.
-#![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
+use tff_ir::UniqueNames;
 use tff_ir::text::{Environment, parse};
-use tff_ir::{Comp, UniqueNames};
-
-fn comp(text: &str) -> Comp {
-    parse(text, &Environment::default()).unwrap_or_else(|error| panic!("{text}: {error}")).comp
-}
+use tff_testing::comp;
 
 #[test]
 fn compact() {
@@ -135,8 +131,8 @@ fn places_in_the_text() {
     while let Some((steps, comp)) = pending.pop() {
         let span = parsed.span_of(&tff_ir::CompPath::new(&steps)).expect("a place");
         places.push(format!("{}: {}", tff_ir::CompPath::new(&steps), &text[span.start..span.end]));
-        for (step, child) in comp.parts().rev() {
-            pending.push((steps.iter().cloned().chain([step]).collect(), child.clone()));
+        for (index, child) in comp.children().enumerate().collect::<Vec<_>>().into_iter().rev() {
+            pending.push((steps.iter().cloned().chain(comp.step_to(index)).collect(), child.clone()));
         }
     }
     insta::assert_snapshot!(places.join("\n"), @r"

@@ -1,36 +1,24 @@
 //! The computations that the reference printed, against what this crate reads, prints and writes.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use base64::Engine;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::Value;
 use tff_ir::text::{Bodies, Environment, Layout, PrintOptions, parse, print};
 use tff_ir::{Comp, Severity, validate, validate_proto};
 use tff_proto::v0 as pb;
+use tff_testing::{bytes, field as text};
 
 /// Every record of the reference's computations.
 fn records() -> Vec<Value> {
     ["comps.jsonl", "comps_random.jsonl"]
         .iter()
-        .flat_map(|file| {
-            let path = format!("{}/../testdata/golden/{file}", env!("CARGO_MANIFEST_DIR"));
-            let text = std::fs::read_to_string(&path).expect(&path);
-            text.lines().map(|line| serde_json::from_str(line).expect(file)).collect::<Vec<Value>>()
-        })
+        .flat_map(|file| tff_testing::records(&format!("testdata/golden/{file}")))
         .collect()
 }
 
 /// The computations of a record: as it was traced, and after two compilations.
 const KEYS: [&str; 3] = ["proto", "call_dominant_proto", "native_proto"];
-
-fn text<'a>(record: &'a Value, key: &str) -> &'a str {
-    record[key].as_str().unwrap_or_else(|| panic!("{}: no {key}", record["name"]))
-}
-
-fn bytes(record: &Value, key: &str) -> Bytes {
-    base64::engine::general_purpose::STANDARD.decode(text(record, key)).expect(key).into()
-}
 
 fn read(bytes: &Bytes) -> Comp {
     let proto = pb::Computation::decode(bytes.clone()).expect("a computation");
@@ -39,7 +27,7 @@ fn read(bytes: &Bytes) -> Comp {
 
 /// The computations of the digits example, by file name.
 fn examples() -> Vec<(String, Bytes)> {
-    let folder = format!("{}/../examples/digits", env!("CARGO_MANIFEST_DIR"));
+    let folder = tff_testing::repository("examples/digits");
     let paths = std::fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|it| it == "pb")).collect();
     paths.sort();

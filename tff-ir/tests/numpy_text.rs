@@ -1,22 +1,19 @@
 //! Literals print as numpy 1.25 prints their arrays (`str`), which is what the reference prints.
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
-use base64::Engine;
 use serde_json::Value;
 use tff_ir::{Array, Comp};
+use tff_testing::{decode_base64, records};
 use tff_types::DType;
 
 fn bytes(value: &Value) -> bytes::Bytes {
-    base64::engine::general_purpose::STANDARD.decode(value.as_str().expect("text")).expect("base64").into()
+    decode_base64(value.as_str().expect("text"))
 }
 
 #[test]
 fn literals_print_as_numpy_prints_them() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/numpy_text.jsonl"))
-        .expect("testdata/numpy_text.jsonl");
     let mut wrong = Vec::new();
-    for line in text.lines() {
-        let record: Value = serde_json::from_str(line).expect("a record");
+    for record in records("testdata/numpy_text.jsonl") {
         let dtype: DType = record["dtype"].as_str().expect("a dtype").parse().expect("a dtype");
         let dims: Vec<u64> = record["dims"].as_array().expect("dims").iter().filter_map(Value::as_u64).collect();
         let array = match record["data"].as_array() {

@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use prost::Message;
 use std::collections::BTreeSet;
 use tff_ir::text::{Bodies, Environment, Layout, PrintOptions, parse, print};
-use tff_ir::{Comp, Scope, Severity, Transformed, transform_postorder_with_bindings, validate, validate_proto};
+use tff_ir::{Binder, Comp, Scope, Severity, Transformed, Walk, transform_postorder, validate, validate_proto};
 use tff_proto::v0 as pb;
 
 /// Random bytes; the same for the same run.
@@ -72,19 +72,57 @@ fn what_the_constructors_build_is_valid() {
     });
 }
 
+/// Checks that each reference is to a name in scope, and counts what is in scope.
+#[derive(Default)]
+struct InScope<'c> {
+    scope: Scope<(), &'c str>,
+    n_bound: usize,
+}
+
+impl<'c> Walk<'c> for InScope<'c> {
+    type Value = Comp;
+    type Error = String;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Comp, String> {
+        if let Some(reference) = comp.as_reference() {
+            self.scope.get(&reference.name).ok_or_else(|| reference.name.to_string())?;
+        }
+        let mut children = Vec::new();
+        self.parts(comp, |child| children.push(child))?;
+        comp.with_children(children).map_err(|error| error.to_string())
+    }
+
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Comp>) {
+        if let Binder::Local(local) = binder {
+            assert!(value.is_some_and(|value| value.ptr_eq(&local.value)));
+        }
+        self.n_bound += 1;
+        self.scope.bind(&**binder.name(), ());
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.n_bound -= 1;
+        self.scope.unbind(binder.name()).expect("a name in scope");
+    }
+}
+
+#[test]
+fn walks_know_the_names_in_scope() {
+    check(2_000, |comp, _| {
+        let mut walk = InScope::default();
+        let same = walk.walk(comp).expect("names in scope");
+        assert!(same.ptr_eq(comp) && walk.n_bound == 0);
+    });
+}
+
 #[test]
 fn rewrites_that_change_nothing_change_nothing() {
     check(2_000, |comp, _| {
-        let same = transform_postorder_with_bindings(comp, &mut Scope::new(), &mut |it, scope| {
-            if let Some(reference) = it.as_reference() {
-                assert!(scope.get(&reference.name).is_some());
-            }
-            Ok::<_, tff_ir::BuildError>(Transformed::no(it))
-        });
+        let same = transform_postorder(comp, &mut |it| Ok::<_, tff_ir::BuildError>(Transformed::no(it)));
         let same = same.expect("a computation");
         assert!(!same.changed && same.comp.ptr_eq(comp));
         // All nodes made anew.
-        let rebuilt = transform_postorder_with_bindings(comp, &mut Scope::new(), &mut |it, _| {
+        let rebuilt = transform_postorder(comp, &mut |it| {
             let children: Vec<Comp> = it.children().cloned().collect();
             Ok::<_, tff_ir::BuildError>(Transformed::yes(it.with_children(children)?))
         });

@@ -30,6 +30,10 @@
 mod any;
 mod decode;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use any::AnyError;
 pub use decode::{DecodeError, Limits, MAX_DEPTH, decode};
 

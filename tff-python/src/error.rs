@@ -64,7 +64,7 @@ pub(crate) fn from_exec(py: Python<'_>, failed: &ExecError) -> PyErr {
     let mut path = Vec::new();
     let mut cause = failed;
     while let ExecError::At { place, source } = cause {
-        path.push(place.as_str());
+        path.push(place.to_string());
         cause = source;
     }
     let path = (!path.is_empty()).then(|| path.join(": "));

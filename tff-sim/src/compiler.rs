@@ -13,8 +13,5 @@ use tff_ir::Comp;
 /// let executor = tff_exec::Executor::new(options);
 /// ```
 pub fn compiler(options: impl Fn() -> CompileOptions<'static> + Send + Sync + 'static) -> Arc<Compile> {
-    Arc::new(move |comp: &Comp| {
-        let compiled = compile_to_native(comp, &options()).map_err(|error| error.to_string())?;
-        Ok(compiled.comp)
-    })
+    Arc::new(move |comp: &Comp| Ok(compile_to_native(comp, &options())?.comp))
 }

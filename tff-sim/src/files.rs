@@ -92,6 +92,9 @@ pub enum FileProblem {
     /// A part of a form is not what the form needs in its role.
     #[error(transparent)]
     Part(#[from] tff_compiler::Problem),
+    /// A folder should hold a form.
+    #[error("expected the folder of a form, found no index.toml in it")]
+    NoForm,
     /// A form is written to a folder of its own.
     #[error("expected a folder that is new or empty")]
     NotEmpty,

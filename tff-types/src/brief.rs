@@ -3,14 +3,16 @@
 use std::fmt::{self, Write};
 
 /// The text of something on one line, cut to a number of characters; `…` stands for what was cut.
-pub(crate) struct Brief {
+#[derive(Debug)]
+pub struct Brief {
     text: String,
     cut: bool,
 }
 
 impl Brief {
     /// The first characters, at most `limit` with the ellipsis. No more than that is formatted.
-    pub(crate) fn start(value: &dyn fmt::Display, limit: usize) -> Self {
+    #[must_use]
+    pub fn start(value: &dyn fmt::Display, limit: usize) -> Self {
         let mut head = Head { text: String::new(), room: limit };
         let cut = write!(head, "{value}").is_err();
         let mut text = head.text;

@@ -36,6 +36,7 @@ mod unify;
 
 pub use analysis::{SumError, TensorCount};
 pub use assign::{Mismatch, Reason, Relation};
+pub use brief::Brief;
 pub use display::{Formatted, Quoted};
 pub use dtype::{DType, UnknownDType};
 pub use error::{MAX_PROBLEMS, NameProblem, NestingProblem, TypeError};

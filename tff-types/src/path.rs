@@ -73,16 +73,19 @@ impl FromIterator<Step> for Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for step in &self.0 {
-            match step {
-                Step::Element(_, Some(name)) => write!(f, ".{}", Name(name))?,
-                Step::Element(index, None) | Step::Index(index) => write!(f, "[{index}]")?,
-                Step::SequenceElement => f.write_str("[]")?,
-                Step::Member => f.write_str("@")?,
-                Step::Parameter => f.write_str("(parameter)")?,
-                Step::Result => f.write_str("(result)")?,
-            }
+        self.0.iter().try_for_each(|step| step.fmt(f))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Element(_, Some(name)) => write!(f, ".{}", Name(name)),
+            Self::Element(index, None) | Self::Index(index) => write!(f, "[{index}]"),
+            Self::SequenceElement => f.write_str("[]"),
+            Self::Member => f.write_str("@"),
+            Self::Parameter => f.write_str("(parameter)"),
+            Self::Result => f.write_str("(result)"),
         }
-        Ok(())
     }
 }

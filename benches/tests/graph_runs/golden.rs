@@ -1,7 +1,6 @@
 //! The graphs of real computations, called, merged, pruned and reconfigured.
 
 use crate::{build, call, graph_of, run, sample, show, try_run};
-use base64::Engine;
 use prost::Message;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,13 +14,9 @@ use tff_proto::v0 as pb;
 fn golden() -> Vec<Comp> {
     let mut found = Vec::new();
     for file in ["comps.jsonl", "comps_random.jsonl"] {
-        let text = std::fs::read_to_string(repository_file("testdata/golden").join(file)).unwrap();
-        for line in text.lines() {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            for field in ["proto", "native_proto"] {
-                let Some(proto) = record[field].as_str() else { continue };
-                let bytes = base64::engine::general_purpose::STANDARD.decode(proto).unwrap();
-                collect(&bytes, &mut found);
+        for record in tff_testing::records(&format!("testdata/golden/{file}")) {
+            for field in ["proto", "native_proto"].into_iter().filter(|field| record[field].is_string()) {
+                collect(&tff_testing::bytes(&record, field), &mut found);
             }
         }
     }

@@ -3,10 +3,10 @@
 use crate::executor::CompilationArgs;
 use crate::input::Source;
 use crate::output;
+use crate::usage::UsageError;
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use clap::error::ErrorKind;
-use clap::{CommandFactory, ValueEnum};
 use prost::Message;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -114,6 +114,9 @@ impl Args {
         match self.to.form() {
             Some(kind) => {
                 check_new_folder(&self.output)?;
+                if matches!(self.output.extension().and_then(|it| it.to_str()), Some("pb" | "tff")) {
+                    return Err(UsageError::value("-o must be a folder, as a form has several parts").into());
+                }
                 let comp = self.file.read_comp()?;
                 let start = Instant::now();
                 let form = Form::from_comp(kind, &comp, &options).with_context(name)?;
@@ -123,7 +126,7 @@ impl Args {
                 if self.stats { show_form(&passes.borrow(), &form, seconds) } else { Ok(()) }
             }
             None => {
-                let is_text = self.is_text();
+                let is_text = self.is_text()?;
                 check_folder(&self.output)?;
                 let comp = self.file.read_comp()?;
                 let compile = if self.to == Target::Native { compile_to_native } else { call_dominant };
@@ -141,14 +144,11 @@ impl Args {
     }
 
     /// Whether the output is text, by the end of its name; any other name is wrong usage.
-    fn is_text(&self) -> bool {
+    fn is_text(&self) -> Result<bool, UsageError> {
         match self.output.extension().and_then(|extension| extension.to_str()) {
-            Some("pb") => false,
-            Some("tff") => true,
-            _ => {
-                let message = "-o must end in .pb or .tff, unless --to is a form";
-                crate::args::Args::command().error(ErrorKind::ValueValidation, message).exit()
-            }
+            Some("pb") => Ok(false),
+            Some("tff") => Ok(true),
+            _ => Err(UsageError::value("-o must end in .pb or .tff, unless --to is a form")),
         }
     }
 }

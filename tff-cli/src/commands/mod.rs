@@ -3,6 +3,7 @@
 mod check;
 mod compile;
 mod fmt;
+mod intrinsics;
 mod parse;
 mod passes;
 mod print;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Fmt(fmt::Args),
     Compile(compile::Args),
     Passes(passes::Args),
+    Intrinsics(intrinsics::Args),
     Run(run::Args),
     Simulate(simulate::Args),
     Serve(serve::Args),
@@ -50,6 +52,7 @@ impl Command {
             Self::Fmt(args) => return args.run(),
             Self::Compile(args) => args.run(),
             Self::Passes(args) => args.run(),
+            Self::Intrinsics(args) => args.run(),
             Self::Run(args) => args.run(),
             Self::Simulate(args) => args.run(log),
             Self::Serve(args) => args.run(),

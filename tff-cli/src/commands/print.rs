@@ -2,9 +2,9 @@
 
 use crate::input::Source;
 use crate::output;
+use crate::usage::UsageError;
 use anyhow::{Context, Result, bail};
-use clap::error::ErrorKind;
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -75,8 +75,7 @@ impl FromStr for Where {
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
         if self.bodies.is_some() && self.form != Form::Text {
-            let message = "--bodies is for --form text";
-            crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(UsageError::conflict("--bodies is for --form text").into());
         }
         let comp = self.file.read_comp()?;
         match self.form {

@@ -2,11 +2,10 @@
 
 use super::ExecutorArgs;
 use crate::input::{ArgumentSource, Source};
+use crate::usage::UsageError;
 use crate::workers::WorkersArgs;
 use crate::{output, render};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::CommandFactory;
-use clap::error::ErrorKind;
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -53,7 +52,7 @@ pub(crate) struct Args {
     file: Source,
     /// The argument: a file .pb (a serialized Value) or .json, JSON text, or `-` for stdin.
     ///
-    /// What --help says of JSON holds for all of them but .pb.
+    /// The form of the JSON is described at the end of `tff run --help`.
     #[arg(long, allow_hyphen_values = true)]
     arg: Option<ArgumentSource>,
     /// The number of clients; by default what the argument implies.
@@ -67,8 +66,9 @@ pub(crate) struct Args {
     /// Print the result as JSON, complete and on one line.
     #[arg(long)]
     json: bool,
-    /// Write the result to a file, as a serialized Value; it is then not printed without --json.
-    #[arg(short, long, value_name = "OUT.pb")]
+    /// Write the result to a file: as JSON if its name ends in .json, else as a serialized Value. It is then not printed
+    /// without --json.
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
     executor: ExecutorArgs,
@@ -79,9 +79,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(self) -> Result<()> {
         if self.file == Source::Stdin && self.arg == Some(ArgumentSource::Stdin) {
-            // As every wrong usage that clap finds itself.
-            let message = "FILE and --arg cannot both be read from stdin";
-            crate::args::Args::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(UsageError::conflict("FILE and --arg cannot both be read from stdin").into());
         }
         let name = self.file.name();
         let form = self.file.folder().map(Form::read).transpose()?;
@@ -169,6 +167,10 @@ impl Args {
             output::line(render::render(result, ty, &members).map_err(explain).with_context(name)?)?;
         }
         let Some(path) = &self.output else { return Ok(()) };
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let text = json::write(result, ty, &members).map_err(explain).with_context(name)?;
+            return Ok(write_bytes(path, format!("{text}\n").as_bytes())?);
+        }
         let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
         Ok(write_bytes(path, &proto.encode_to_vec())?)
     }

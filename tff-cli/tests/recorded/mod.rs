@@ -2,22 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses its part of it")]
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tff_exec::{Clients, Executor, Value};
 use tff_ir::{Array, Scalar};
 
-fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden").join(name)
-}
-
 pub fn records(file: &str) -> Vec<Json> {
-    let text = std::fs::read_to_string(testdata(file)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    tff_testing::records(&format!("testdata/golden/{file}"))
 }
 
 /// Results of the computations that the recording runtime refused, by the mathematics of what they
@@ -76,7 +69,7 @@ fn equal(left: &Json, right: &Json) -> bool {
 
 /// The bytes of a field.
 pub fn decode(record: &Json, field: &str) -> Vec<u8> {
-    STANDARD.decode(record[field].as_str().unwrap()).unwrap()
+    tff_testing::bytes(record, field).to_vec()
 }
 
 /// Makes the serialized computation to run of a record, or says what is wrong.
@@ -133,7 +126,7 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
 
 /// An executor in this process, which runs what is compiled, every graph in TensorFlow.
 pub fn executor() -> Executor {
-    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native");
+    let native = tff_testing::repository(".native");
     let mut options = tff_exec::Options::default();
     let own = |variable: &str, path| std::env::var_os(variable).map_or_else(|| native.join(path), Into::into);
     options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(own("TENSORFLOW_DIR", "tensorflow"));

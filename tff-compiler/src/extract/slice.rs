@@ -63,7 +63,7 @@ impl Normalized {
         Ok(Self { parameter: self.parameter.clone(), locals, result })
     }
 
-    /// A result as a function of a parameter of this shape; without one where that is none.
+    /// A result as a function of a parameter of this shape, or of no parameter where there is no shape.
     ///
     /// # Errors
     /// Where the result needs more than that.

@@ -4,7 +4,7 @@ use tff_ir::{SequenceBinding, TensorFlow, TensorFlowBinding};
 use tff_types::Type;
 
 /// An id of a computation of this type: equal for equal computations, in every process and on
-/// every machine, and never 0, which stands for none (the seed's `CacheKey`).
+/// every machine, and never 0, which stands for none (the protocol's `CacheKey`).
 ///
 /// It covers the graph, the bindings, the initialization and the type, by the first 64 bits of a
 /// cryptographic hash.

@@ -3,7 +3,7 @@
 
 use tff_ir::{ArrayError, BuildError};
 use tff_proto::AnyError;
-use tff_types::{DType, Mismatch, Shape, Type, TypeError};
+use tff_types::{Brief, DType, Mismatch, Shape, Type, TypeError};
 use thiserror::Error;
 
 /// The most nodes that a graph may have, those of its functions not counted.
@@ -77,32 +77,11 @@ pub enum GraphError {
     Build(#[from] BuildError),
 }
 
-/// The first characters of what may be long, on one line.
-pub(crate) fn brief(value: &dyn std::fmt::Display) -> String {
-    const LIMIT: usize = 200;
-    let mut head = Head { text: String::new(), room: LIMIT };
-    if std::fmt::Write::write_fmt(&mut head, format_args!("{value}")).is_err() {
-        head.text.push_str("...");
-    }
-    head.text
+/// What may be long, on one line and cut.
+pub(crate) fn brief(value: &dyn std::fmt::Display) -> Brief {
+    Brief::start(value, 200)
 }
 
 fn shown(shape: &Shape) -> String {
     if shape.is_scalar() { "[]".to_owned() } else { shape.to_string() }
-}
-
-/// Takes characters until there is no more room, then fails, which ends the formatting.
-struct Head {
-    text: String,
-    room: usize,
-}
-
-impl std::fmt::Write for Head {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        for char in text.chars() {
-            self.room = self.room.checked_sub(1).ok_or(std::fmt::Error)?;
-            self.text.push(if char.is_control() { char::REPLACEMENT_CHARACTER } else { char });
-        }
-        Ok(())
-    }
 }

@@ -67,7 +67,7 @@ impl Source {
     /// Reads the graph of a computation of this type.
     ///
     /// # Errors
-    /// A [`GraphError`] where the graph is none, or a binding does not fit.
+    /// A [`GraphError`] where the bytes are not a graph, or a binding does not fit.
     pub(crate) fn read(comp: &TensorFlow, ty: &FunctionType) -> Result<Self, GraphError> {
         let graph = unpack(&comp.graph)?;
         let parameter = match (&ty.parameter, &comp.parameter) {

@@ -27,7 +27,7 @@ impl Pass for CompileLocalSubcomputations {
         let local = local_lambdas(comp);
         let mut has_other_type = false;
         let transformed = transform_preorder(comp, &mut |comp| match wrapped(comp) {
-            _ if !local.contains(&comp.address()) => Ok(None),
+            _ if local.get(comp).is_none() => Ok(None),
             Some(graph) => {
                 has_other_type |= !comp.ty().is_equivalent_to(graph.ty());
                 Ok(Some(graph.clone()))

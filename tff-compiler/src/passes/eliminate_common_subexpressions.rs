@@ -7,7 +7,7 @@ use crate::rename::with_unique_names;
 use crate::substitution::Substitution;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tff_ir::{BuildError, Comp, CompKind, CompiledComputation, Transformed, with_stack};
+use tff_ir::{BuildError, Comp, CompKind, CompiledComputation, NodeMap, Transformed, with_stack};
 
 /// Drops a local whose value is that of another one in scope, and refers to that one instead.
 ///
@@ -43,9 +43,8 @@ struct Elimination {
     same: Substitution,
     /// Whether any local was dropped.
     dropped: bool,
-    /// Whether graphs always give the same for the same, by address; the graph is kept with it, and
-    /// thereby its address.
-    pure: HashMap<usize, (Comp, bool)>,
+    /// Whether graphs always give the same for the same.
+    pure: NodeMap<bool>,
 }
 
 impl Elimination {
@@ -98,16 +97,12 @@ impl Elimination {
     }
 
     fn is_pure_graph(&mut self, comp: &Comp) -> bool {
-        let (_, is_pure) = self.pure.entry(comp.address()).or_insert_with(|| {
-            let is_pure = match comp.as_compiled() {
-                Some(CompiledComputation::TensorFlow(graph)) => {
-                    op_names(graph).is_ok_and(|ops| ops.iter().all(|op| PURE_OPS.contains(&op.as_str())))
-                }
-                _ => false,
-            };
-            (comp.clone(), is_pure)
-        });
-        *is_pure
+        *self.pure.get_or_insert_with(comp, || match comp.as_compiled() {
+            Some(CompiledComputation::TensorFlow(graph)) => {
+                op_names(graph).is_ok_and(|ops| ops.iter().all(|op| PURE_OPS.contains(&op.as_str())))
+            }
+            _ => false,
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use tff_types::Type;
 ///
 /// The functions in a body are those of the leaf that the values come from which the intrinsic is
 /// applied to: XLA modules where XLA modules made all of them, as far as that is known, and
-/// TensorFlow graphs else. Where nothing is known, they are modules if all compiled computations
+/// TensorFlow graphs otherwise. Where nothing is known, they are modules if all compiled computations
 /// are.
 ///
 /// An intrinsic that nobody knows is an error.

@@ -4,8 +4,10 @@
 
 use crate::error::PassError;
 use crate::pass::Pass;
+use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::Arc;
-use tff_ir::{BuildError, Comp, CompKind, Lambda, Scope, Transformed, with_stack};
+use tff_ir::{Binder, BuildError, Comp, CompKind, Scope, Transformed, Walk, with_stack};
 
 /// Drops locals that are not needed, directly or through other locals.
 ///
@@ -23,8 +25,8 @@ impl Pass for RemoveUnusedBlockLocals {
     }
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
-        let mut uses = Uses { scope: Scope::default(), last: vec![None], all: Vec::new(), has_empty_blocks: false };
-        uses.collect(comp, ROOT);
+        let mut uses = Uses { owner: ROOT, last: vec![None], ..Uses::default() };
+        let Ok(()) = uses.walk(comp);
         let is_needed = uses.needed();
         if !uses.has_empty_blocks && is_needed.iter().all(|&is_needed| is_needed) {
             return Ok(Transformed::no(comp.clone()));
@@ -39,9 +41,14 @@ impl Pass for RemoveUnusedBlockLocals {
 const ROOT: usize = 0;
 
 /// Which locals each local refers to.
+#[derive(Default)]
 struct Uses<'c> {
     /// The number of the local that a name stands for; none for a parameter.
     scope: Scope<Option<usize>, &'c str>,
+    /// The local whose value is walked over.
+    owner: usize,
+    /// For each block around, the number of the local that comes into scope next, and to which local the block belongs.
+    blocks: Vec<(Range<usize>, usize)>,
     /// For each local, the last of its uses of others.
     last: Vec<Option<usize>>,
     /// All uses: the local that is used, and the use before it by the same local.
@@ -49,40 +56,46 @@ struct Uses<'c> {
     has_empty_blocks: bool,
 }
 
-impl<'c> Uses<'c> {
-    /// Collects the references below a node that belongs to the value of the local `owner`.
-    fn collect(&mut self, comp: &'c Comp, owner: usize) {
-        with_stack(|| match comp.kind() {
-            CompKind::Reference(reference) => {
-                if let Some(Some(local)) = self.scope.get(&reference.name)
-                    && let Some(last) = self.last.get_mut(owner)
-                {
-                    self.all.push((*local, *last));
-                    *last = Some(self.all.len() - 1);
-                }
-            }
-            CompKind::Lambda(Lambda { parameter: Some(parameter), result }) => {
-                self.scope.bind(&*parameter.name, None);
-                self.collect(result, owner);
-                self.scope.unbind(&parameter.name);
-            }
-            CompKind::Block(block) => {
-                self.has_empty_blocks |= block.locals.is_empty();
-                let first = self.last.len();
-                self.last.resize(first + block.locals.len(), None);
-                for (number, local) in (first..).zip(block.locals.iter()) {
-                    self.collect(&local.value, number);
-                    self.scope.bind(&*local.name, Some(number));
-                }
-                self.collect(&block.result, owner);
-                for local in block.locals.iter() {
-                    self.scope.unbind(&local.name);
-                }
-            }
-            _ => comp.children().for_each(|child| self.collect(child, owner)),
-        });
+impl<'c> Walk<'c> for Uses<'c> {
+    type Value = ();
+    type Error = Infallible;
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<(), Infallible> {
+        if let Some(reference) = comp.as_reference()
+            && let Some(Some(local)) = self.scope.get(&reference.name)
+            && let Some(last) = self.last.get_mut(self.owner)
+        {
+            self.all.push((*local, *last));
+            *last = Some(self.all.len() - 1);
+        }
+        let Some(block) = comp.as_block() else { return self.parts(comp, |()| ()) };
+        self.has_empty_blocks |= block.locals.is_empty();
+        let (first, owner) = (self.last.len(), self.owner);
+        let locals = first..first + block.locals.len();
+        self.last.resize(locals.end, None);
+        self.owner = if block.locals.is_empty() { owner } else { first };
+        self.blocks.push((locals, owner));
+        self.parts(comp, |()| ())?;
+        self.blocks.pop();
+        self.owner = owner;
+        Ok(())
     }
 
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&()>) {
+        let mut local = None;
+        if let (Binder::Local(_), Some((locals, owner))) = (binder, self.blocks.last_mut()) {
+            local = locals.next();
+            self.owner = if locals.start < locals.end { locals.start } else { *owner };
+        }
+        self.scope.bind(&**binder.name(), local);
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+}
+
+impl Uses<'_> {
     fn needed(&self) -> Vec<bool> {
         let mut is_needed = vec![false; self.last.len()];
         let mut pending = vec![ROOT];

@@ -3,7 +3,7 @@
 use crate::error::PassError;
 use crate::pass::Pass;
 use std::collections::HashMap;
-use tff_ir::{Comp, CompiledComputation, Transformed, transform_postorder};
+use tff_ir::{Comp, CompiledComputation, NodeMap, Transformed, transform_postorder};
 use tff_types::Type;
 
 /// Puts the first of several equal bodies of the same type in the place of the others.
@@ -21,11 +21,11 @@ impl Pass for ShareEqualBodies {
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
         let mut by_content: HashMap<(CompiledComputation, Type), Comp> = HashMap::new();
-        let mut by_address: HashMap<usize, Comp> = HashMap::new();
+        let mut by_node: NodeMap<Comp> = NodeMap::default();
         transform_postorder(comp, &mut |node| {
             let Some(body) = node.as_compiled() else { return Ok(Transformed::no(node)) };
             // Mostly it is the same node, and then its bytes need not be hashed.
-            let first = by_address.entry(node.address()).or_insert_with(|| {
+            let first = by_node.get_or_insert_with(&node, || {
                 by_content.entry((body.clone(), node.ty().clone())).or_insert_with(|| node.clone()).clone()
             });
             let changed = !first.ptr_eq(&node);

@@ -10,10 +10,10 @@
 use crate::error::{PassError, Problem};
 use crate::free_names::FreeNames;
 use crate::pass::Pass;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use tff_ir::{BuildError, Comp, CompKind, Lambda, Scope, Transformed, UniqueNames, with_stack};
+use tff_ir::{Binder, BuildError, Comp, CompKind, Lambda, NodeMap, Scope, Transformed, UniqueNames, Walk, with_stack};
 use tff_types::Type;
 
 /// Rewrites into call-dominant form: `g(g(1))` becomes `(let _var1=g(1),_var2=g(_var1) in _var2)`.
@@ -40,10 +40,11 @@ impl Pass for ToCallDominant {
             taken: free_names.of_root.into_iter().collect(),
             free_names: free_names.of_lambdas,
             left: MAX_PARTS,
+            scope: Scope::new(),
             scopes: Vec::new(),
             bindings: Vec::new(),
         };
-        let value = build.eval(comp, &mut Scope::new())?;
+        let value = build.walk(comp)?;
         let result = build.reify(&value)?;
         let comp = if build.bindings.is_empty() { result } else { Comp::block(build.bindings, result)? };
         // Whether anything changed is not worth a comparison.
@@ -77,33 +78,33 @@ struct Build {
     fresh: UniqueNames,
     /// The names that no binder of the result may have any more.
     taken: HashSet<Arc<str>>,
-    /// The free names of lambdas, by address.
-    free_names: HashMap<usize, Rc<[Arc<str>]>>,
+    /// The free names of lambdas.
+    free_names: NodeMap<Rc<[Arc<str>]>>,
     left: usize,
+    /// What the names in scope stand for.
+    scope: Scope<Value>,
     /// Scopes without names, to be used again.
     scopes: Vec<Scope<Value>>,
     /// The locals of the innermost block in the making.
     bindings: Vec<(Arc<str>, Comp)>,
 }
 
-impl Build {
-    fn step(&mut self, parts: usize) -> Result<(), PassError> {
-        self.left = self.left.checked_sub(parts).ok_or(Problem::TooLarge { limit: MAX_PARTS })?;
-        Ok(())
-    }
+impl<'c> Walk<'c> for Build {
+    type Value = Value;
+    type Error = PassError;
 
-    fn eval(&mut self, comp: &Comp, scope: &mut Scope<Value>) -> Result<Value, PassError> {
+    fn comp(&mut self, comp: &'c Comp) -> Result<Value, PassError> {
         self.step(1)?;
-        with_stack(|| match comp.kind() {
+        match comp.kind() {
             CompKind::Reference(reference) => {
-                Ok(scope.get(&reference.name).cloned().unwrap_or_else(|| Value::Comp(comp.clone())))
+                Ok(self.scope.get(&reference.name).cloned().unwrap_or_else(|| Value::Comp(comp.clone())))
             }
             CompKind::Selection(selection) => {
-                let source = self.eval(&selection.source, scope)?;
+                let source = self.walk(&selection.source)?;
                 source.element(selection.index).map_err(|error| PassError::at(comp, error))
             }
             CompKind::Struct(structure) => {
-                let elements = structure.elements.iter().map(|it| self.eval(&it.value, scope));
+                let elements = structure.elements.iter().map(|it| self.walk(&it.value));
                 let elements = elements.collect::<Result<Vec<_>, PassError>>()?;
                 if elements.iter().all(Value::is_comp) {
                     let comps = elements.into_iter().filter_map(Value::into_comp).collect();
@@ -112,22 +113,14 @@ impl Build {
                 let names = structure.elements.iter().map(|it| it.name.clone());
                 Ok(Value::Struct(names.zip(elements).collect()))
             }
-            CompKind::Lambda(_) => self.function(comp, scope),
+            CompKind::Lambda(_) => self.function(comp),
             CompKind::Block(block) => {
-                let mut bound = 0;
-                let locals = block.locals.iter().try_for_each(|local| {
-                    let value = self.eval(&local.value, scope)?;
-                    scope.bind(local.name.clone(), value);
-                    bound += 1;
-                    Ok(())
-                });
-                let result = locals.and_then(|()| self.eval(&block.result, scope));
-                block.locals.iter().take(bound).for_each(|local| drop(scope.unbind(&local.name)));
-                result
+                let result = self.last(comp)?;
+                Ok(result.unwrap_or_else(|| Value::Comp(block.result.clone())))
             }
             CompKind::Call(call) => {
-                let function = self.eval(&call.function, scope)?;
-                let argument = call.argument.as_ref().map(|argument| self.eval(argument, scope)).transpose()?;
+                let function = self.walk(&call.function)?;
+                let argument = call.argument.as_ref().map(|argument| self.walk(argument)).transpose()?;
                 self.call(&function, argument).map_err(|error| error.or_at(comp))
             }
             CompKind::Intrinsic(_)
@@ -135,13 +128,29 @@ impl Build {
             | CompKind::Placement(_)
             | CompKind::Literal(_)
             | CompKind::CompiledComputation(_) => Ok(Value::Comp(comp.clone())),
-        })
+        }
     }
 
-    fn function(&mut self, comp: &Comp, scope: &Scope<Value>) -> Result<Value, PassError> {
-        let names = self.free_names.get(&comp.address()).cloned().unwrap_or_default();
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Value>) {
+        // Only blocks are walked, and each of their locals has a value.
+        value.into_iter().for_each(|value| self.scope.bind(binder.name().clone(), value.clone()));
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+}
+
+impl Build {
+    fn step(&mut self, parts: usize) -> Result<(), PassError> {
+        self.left = self.left.checked_sub(parts).ok_or(Problem::TooLarge { limit: MAX_PARTS })?;
+        Ok(())
+    }
+
+    fn function(&mut self, comp: &Comp) -> Result<Value, PassError> {
+        let names = self.free_names.get(comp).cloned().unwrap_or_default();
         self.step(names.len())?;
-        let bound = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone())));
+        let bound = names.iter().filter_map(|name| Some((name.clone(), self.scope.get(name)?.clone())));
         Ok(Value::Function(Rc::new(Function { lambda: comp.clone(), bound: bound.collect() })))
     }
 
@@ -178,12 +187,12 @@ impl Build {
         parameter: Option<(Arc<str>, Value)>,
     ) -> Result<Value, PassError> {
         // What is in scope where it is called is not in scope in it.
-        let mut scope = self.scopes.pop().unwrap_or_default();
+        let outer = std::mem::replace(&mut self.scope, self.scopes.pop().unwrap_or_default());
         let bound = function.bound.iter().chain(&parameter);
-        bound.clone().for_each(|(name, value)| scope.bind(name.clone(), value.clone()));
-        let result = self.eval(&lambda.result, &mut scope)?;
-        bound.for_each(|(name, _)| drop(scope.unbind(name)));
-        self.scopes.push(scope);
+        bound.clone().for_each(|(name, value)| self.scope.bind(name.clone(), value.clone()));
+        let result = self.walk(&lambda.result)?;
+        bound.for_each(|(name, _)| drop(self.scope.unbind(name)));
+        self.scopes.push(std::mem::replace(&mut self.scope, outer));
         Ok(result)
     }
 

@@ -71,7 +71,7 @@ pub(super) fn fold(leaf: Leaf, value: Comp, initial: &Fill, op: BinaryOp) -> Res
     create_aggregate(value, Aggregation { zero, accumulate: operator.clone(), merge: operator, report })
 }
 
-/// The mean of integers is none.
+/// Checks that the members have a mean of their own type, which integers do not.
 fn check_average(intrinsic: &Intrinsic, ty: &Type, result: &Type) -> Result<(), Problem> {
     let member = result.as_federated().map(|federated| &federated.member);
     match member {

@@ -54,6 +54,13 @@ pub(crate) fn find(intrinsic: &Intrinsic, insecure: bool) -> Option<Reduction> {
     }
 }
 
+/// Whether the compiler replaces an intrinsic by others and by small functions. Where `insecure`, also secure
+/// aggregations, by what computes the same without security.
+#[must_use]
+pub fn is_reduced(intrinsic: &Intrinsic, insecure: bool) -> bool {
+    find(intrinsic, insecure).is_some()
+}
+
 /// The parameter of an intrinsic that is a function.
 fn parameter(ty: &Type) -> Result<(&FunctionType, &Type), Problem> {
     let function = ty.as_function();

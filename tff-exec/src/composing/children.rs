@@ -2,7 +2,7 @@
 
 use super::Child;
 use super::held::{Held, Part, read_placed};
-use crate::eval::{Context, Elsewhere, arguments, is_placed, leaves};
+use crate::eval::{CallOptions, Context, Elsewhere, arguments, is_placed, leaves};
 use crate::values::ClientValues;
 use crate::values::wire::Writer;
 use crate::{Clients, ExecError, Function, Value};
@@ -17,6 +17,7 @@ use tff_types::{Placement, Type};
 pub(crate) struct Children {
     children: Vec<Arc<dyn Child>>,
     n_clients: usize,
+    options: CallOptions,
     /// What was sent that more than one intrinsic may need, such as a broadcast model. The value is
     /// kept, so that no other comes to have its address.
     sent: Mutex<HashMap<Key, (Value, Held)>>,
@@ -44,9 +45,9 @@ impl Key {
 }
 
 impl Children {
-    pub(crate) fn new(children: Vec<Arc<dyn Child>>) -> Self {
+    pub(crate) fn new(children: Vec<Arc<dyn Child>>, options: &CallOptions) -> Self {
         let n_clients = children.iter().map(|child| child.n_clients()).sum();
-        Self { children, n_clients, sent: Mutex::default() }
+        Self { children, n_clients, options: options.clone(), sent: Mutex::default() }
     }
 
     /// Each child folds the values of its own clients, from zero. What they give is merged here from
@@ -138,12 +139,9 @@ impl Children {
 
     /// A value that each child makes of one of these.
     fn each<T>(&self, items: impl IntoIterator<Item = T>, create: impl Fn(&dyn Child, T) -> u64) -> Held {
-        Held::new(
-            self.children
-                .iter()
-                .zip(items)
-                .map(|(child, item)| Part { id: create(&**child, item), child: child.clone() }),
-        )
+        let parts = self.children.iter().zip(items);
+        let parts = parts.map(|(child, item)| Part { id: create(&**child, item), child: child.clone() });
+        Held::new(parts, &self.options)
     }
 }
 
@@ -233,8 +231,7 @@ fn held_by_children(members: &ClientValues) -> Option<&Held> {
 
 /// The function that gives what it takes.
 fn identity(ty: &Type) -> Result<Value, ExecError> {
-    let wrong = |error: tff_ir::BuildError| ExecError::Decode(error.to_string());
-    let result = Comp::reference("x", ty.clone()).map_err(wrong)?;
-    let comp = Comp::lambda(Some(("x", ty.clone())), result).map_err(wrong)?;
+    let result = Comp::reference("x", ty.clone())?;
+    let comp = Comp::lambda(Some(("x", ty.clone())), result)?;
     Ok(Value::Function(Function::from_comp(&comp)?))
 }

@@ -1,18 +1,26 @@
 //! Values that children hold, and how they are fetched.
 
 use super::Child;
+use crate::eval::{CallOptions, Control};
 use crate::values::HeldElsewhere;
 use crate::values::wire::Reader;
 use crate::{Clients, ExecError, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_types::Type;
 
+/// How often it is looked whether a call is cancelled that waits for children.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// A value that every child holds its part of, until the last clone of this is dropped.
 #[derive(Clone)]
-pub(super) struct Held(Arc<[Part]>);
+pub(super) struct Held {
+    parts: Arc<[Part]>,
+    options: CallOptions,
+}
 
 /// A value that one child holds.
 pub(super) struct Part {
@@ -28,7 +36,7 @@ impl Drop for Part {
 
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|part| (part.child.name(), part.id))).finish()
+        f.debug_list().entries(self.parts.iter().map(|part| (part.child.name(), part.id))).finish()
     }
 }
 
@@ -49,33 +57,49 @@ fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
 }
 
 impl Held {
-    pub(super) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
-        Self(parts.into_iter().collect())
+    /// `options` are those of the call in which it is made.
+    pub(super) fn new(parts: impl IntoIterator<Item = Part>, options: &CallOptions) -> Self {
+        Self { parts: parts.into_iter().collect(), options: options.clone() }
     }
 
     pub(super) fn parts(&self) -> &[Part] {
-        &self.0
+        &self.parts
+    }
+
+    /// Waits for what the children say, as long as the call may go on.
+    fn wait<T>(&self, receiver: &mpsc::Receiver<T>) -> Result<Option<T>, ExecError> {
+        loop {
+            Control::from(&self.options).check()?;
+            let left = self.options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let look = self.options.cancel.is_some().then_some(LOOK);
+            let Some(timeout) = left.into_iter().chain(look).min() else { return Ok(receiver.recv().ok()) };
+            match receiver.recv_timeout(timeout) {
+                Ok(said) => return Ok(Some(said)),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     /// Fetches all parts at once, and takes them in the order of the children, each as soon as those
     /// before it are taken.
     ///
     /// # Errors
-    /// That of a child that is lost, at once; otherwise that of the first child that has one.
+    /// [`ExecError::GivenUp`], [`ExecError::Deadline`]; that of a child that is lost, at once; otherwise that of the first child that has one.
     pub(super) fn compute(
         &self,
         mut take: impl FnMut(&dyn Child, pb::Value) -> Result<(), ExecError>,
     ) -> Result<(), ExecError> {
         let (sender, receiver) = mpsc::channel();
-        for (index, part) in self.0.iter().enumerate() {
+        for (index, part) in self.parts.iter().enumerate() {
             let sender = sender.clone();
             // Whoever does not listen any more has what it needs: an error.
             part.child.compute(part.id, Box::new(move |outcome| drop(sender.send((index, outcome)))));
         }
         drop(sender);
         let mut arrived = BTreeMap::new();
-        let mut parts = self.0.iter().enumerate().peekable();
-        for (index, outcome) in receiver {
+        let mut parts = self.parts.iter().enumerate().peekable();
+        while let Some((index, outcome)) = self.wait(&receiver)? {
             if let Err(error @ ExecError::WorkerUnavailable { .. }) = outcome {
                 return Err(error);
             }
@@ -96,7 +120,7 @@ impl Held {
 
 impl HeldElsewhere for Held {
     fn n_clients(&self) -> usize {
-        self.0.iter().map(|part| part.child.n_clients()).sum()
+        self.parts.iter().map(|part| part.child.n_clients()).sum()
     }
 
     fn fetch(&self, member: &Type) -> Result<Arc<[Value]>, ExecError> {

@@ -38,9 +38,6 @@ pub trait Child: fmt::Debug + Send + Sync {
     /// Creates a struct of values.
     fn create_struct(&self, elements: &[u64]) -> u64;
 
-    /// Creates the element of a struct value at this position.
-    fn create_selection(&self, source: u64, index: u32) -> u64;
-
     /// Tells the message of a value when it is there, unless the value is disposed of before.
     fn compute(&self, id: u64, receive: Receive);
 

@@ -4,7 +4,7 @@ use super::intrinsic::native;
 use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tff_ir::{Comp, CompKind};
+use tff_ir::{Binder, Comp, CompKind, Walk};
 
 /// The most levels a computation may be nested. The wire carries fewer than a hundred; this
 /// bounds what is built in memory.
@@ -70,8 +70,8 @@ pub(crate) struct Compilation {
 /// # Errors
 /// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for data, [`ExecError::Limit`].
 pub(crate) fn compile(comp: &Comp) -> Result<Compilation, ExecError> {
-    let mut compiler = Compiler { scopes: vec![Scope::default()], nesting: 0, is_native: true };
-    let code = compiler.comp(comp)?;
+    let mut compiler = Compiler { scopes: vec![Scope::default()], slots: Vec::new(), nesting: 0, is_native: true };
+    let code = compiler.walk(comp)?;
     Ok(Compilation { code, frame_size: compiler.scope().frame_size, is_native: compiler.is_native })
 }
 
@@ -105,8 +105,35 @@ impl Scope {
 struct Compiler {
     /// One for each lambda around the current point, never empty.
     scopes: Vec<Scope>,
+    /// The positions of the locals of the blocks around, in order.
+    slots: Vec<usize>,
     nesting: usize,
     is_native: bool,
+}
+
+impl<'c> Walk<'c> for Compiler {
+    type Value = Code;
+    type Error = ExecError;
+
+    fn bind(&mut self, binder: Binder<'c>, value: Option<&Code>) {
+        let slot = self.scope().bind(binder.name());
+        // That of a parameter is known.
+        self.slots.extend(value.map(|_| slot));
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope().unbind(binder.name());
+    }
+
+    fn comp(&mut self, comp: &'c Comp) -> Result<Code, ExecError> {
+        if self.nesting >= MAX_NESTING {
+            return Err(ExecError::Limit { what: "the nesting of the computation", limit: MAX_NESTING });
+        }
+        self.nesting += 1;
+        let code = self.kind(comp);
+        self.nesting -= 1;
+        code
+    }
 }
 
 impl Compiler {
@@ -118,16 +145,6 @@ impl Compiler {
         &mut self.scopes[last]
     }
 
-    fn comp(&mut self, comp: &Comp) -> Result<Code, ExecError> {
-        if self.nesting >= MAX_NESTING {
-            return Err(ExecError::Limit { what: "the nesting of the computation", limit: MAX_NESTING });
-        }
-        self.nesting += 1;
-        let code = stacker::maybe_grow(64 << 10, 1 << 20, || self.kind(comp));
-        self.nesting -= 1;
-        code
-    }
-
     fn kind(&mut self, comp: &Comp) -> Result<Code, ExecError> {
         match comp.kind() {
             CompKind::Reference(reference) => {
@@ -136,12 +153,12 @@ impl Compiler {
                     .ok_or_else(|| ExecError::UnboundReference(reference.name.clone()))
             }
             CompKind::Selection(selection) => {
-                Ok(Code::Selection(Box::new(self.comp(&selection.source)?), selection.index))
+                Ok(Code::Selection(Box::new(self.walk(&selection.source)?), selection.index))
             }
             CompKind::Struct(structure) => {
                 let elements = structure.elements.iter().enumerate();
                 let elements = elements.map(|(index, element)| {
-                    self.comp(&element.value).map_err(|error| match &element.name {
+                    self.walk(&element.value).map_err(|error| match &element.name {
                         Some(name) => error.at(format!("element `{name}`")),
                         None => error.at(format!("element {index}")),
                     })
@@ -149,12 +166,12 @@ impl Compiler {
                 Ok(Code::Struct(elements.collect::<Result<_, _>>()?))
             }
             CompKind::Call(call) => {
-                let function = Box::new(self.comp(&call.function)?);
-                let argument = call.argument.as_ref().map(|argument| self.comp(argument).map(Box::new)).transpose()?;
+                let function = Box::new(self.walk(&call.function)?);
+                let argument = call.argument.as_ref().map(|argument| self.walk(argument).map(Box::new)).transpose()?;
                 Ok(Code::Call(function, argument))
             }
             CompKind::Lambda(lambda) => self.lambda(lambda, comp),
-            CompKind::Block(block) => self.block(block),
+            CompKind::Block(block) => self.block(comp, block),
             CompKind::Intrinsic(intrinsic) => {
                 self.is_native &= native(intrinsic).is_some();
                 Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
@@ -188,18 +205,14 @@ impl Compiler {
     }
 
     fn lambda(&mut self, lambda: &tff_ir::Lambda, comp: &Comp) -> Result<Code, ExecError> {
-        let mut scope = Scope::default();
-        if let Some(parameter) = &lambda.parameter {
-            scope.bind(&parameter.name);
-        }
-        self.scopes.push(scope);
-        let result = self.comp(&lambda.result);
+        self.scopes.push(Scope::default());
+        let result = self.last(comp);
         let scope = self.scopes.pop().unwrap_or_default();
         let lambda = Arc::new(LambdaCode {
             captures: scope.captures.into(),
             frame_size: scope.frame_size,
             has_parameter: lambda.parameter.is_some(),
-            result: result?,
+            result: result?.ok_or(ExecError::Internal("a lambda without a result"))?,
             comp: comp.clone(),
             capture_names: scope.capture_names.into(),
         });
@@ -211,17 +224,16 @@ impl Compiler {
         })
     }
 
-    fn block(&mut self, block: &tff_ir::Block) -> Result<Code, ExecError> {
-        let mut locals = Vec::with_capacity(block.locals.len());
-        for local in block.locals.iter() {
-            let value = self.comp(&local.value).map_err(|error| error.at(format!("local `{}`", local.name)))?;
-            let slot = self.scope().bind(&local.name);
-            locals.push(LocalCode { name: local.name.clone(), slot, value });
-        }
-        let result = self.comp(&block.result)?;
-        for local in block.locals.iter() {
-            self.scope().unbind(&local.name);
-        }
-        Ok(Code::Block(locals.into(), Box::new(result)))
+    fn block(&mut self, comp: &Comp, block: &tff_ir::Block) -> Result<Code, ExecError> {
+        let (mut parts, first) = (Vec::with_capacity(block.locals.len() + 1), self.slots.len());
+        self.parts(comp, |part| parts.push(part)).map_err(|error| match block.locals.get(parts.len()) {
+            Some(local) => error.at(format!("local `{}`", local.name)),
+            None => error,
+        })?;
+        let result = parts.pop().ok_or(ExecError::Internal("a block without a result"))?;
+        let slots = self.slots.drain(first..);
+        let locals = block.locals.iter().zip(slots).zip(parts);
+        let locals = locals.map(|((local, slot), value)| LocalCode { name: local.name.clone(), slot, value });
+        Ok(Code::Block(locals.collect(), Box::new(result)))
     }
 }

@@ -125,6 +125,7 @@ pub(super) fn aggregate(ctx: &Context<'_>, argument: &Value) -> Result<Value, Ex
         accumulator = ctx
             .apply(accumulate, Some(pair))
             .map_err(|error| error.at(format!("accumulate of client {client_idx}")))?;
+        ctx.report_client(client_idx);
     }
     let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at("report"))?;
     Ok(Value::at_server(report))

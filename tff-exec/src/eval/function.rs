@@ -10,7 +10,7 @@ use crate::values::{FunctionValue, StructValue};
 use crate::{ExecError, Function, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use tff_ir::{BuildError, Comp, CompiledComputation, Intrinsic};
+use tff_ir::{Comp, CompiledComputation, Intrinsic};
 use tff_proto::v0 as pb;
 use tff_types::{FunctionType, Type};
 
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Intrinsic(Intrinsic, Type),
     Compiled(Compiled),
     /// What a program brings along.
-    Own(Arc<dyn Prepared>, FunctionType),
+    Own(Arc<dyn Prepared>, Type),
 }
 
 /// A lambda with the values that it refers to.
@@ -34,7 +34,7 @@ pub(super) struct Closure {
 #[derive(Debug)]
 pub(super) struct Compiled {
     comp: CompiledComputation,
-    ty: FunctionType,
+    ty: Type,
     prepared: OnceLock<Arc<dyn Prepared>>,
 }
 
@@ -43,7 +43,7 @@ impl Compiled {
         if let Some(prepared) = self.prepared.get() {
             return Ok(prepared);
         }
-        let prepared = host.prepare_leaf(&self.comp, &self.ty)?;
+        let prepared = host.prepare_leaf(&self.comp, function_type(&self.ty)?)?;
         Ok(self.prepared.get_or_init(|| prepared))
     }
 }
@@ -62,10 +62,14 @@ impl Function {
         }
     }
 
-    /// A function of this type that is code of the program itself.
-    #[must_use]
-    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: FunctionType) -> Self {
-        Self::new(Kind::Own(prepared, ty))
+    /// A function of the type `ty` that is code of the program itself. It is called on the threads
+    /// that compute, with arguments that it has to check.
+    ///
+    /// # Errors
+    /// [`ExecError::Mismatch`] where `ty` is not the type of a function.
+    pub fn from_prepared(prepared: Arc<dyn Prepared>, ty: Type) -> Result<Self, ExecError> {
+        function_type(&ty)?;
+        Ok(Self::new(Kind::Own(prepared, ty)))
     }
 
     pub(super) fn closure(lambda: Arc<LambdaCode>, captured: StructValue) -> Self {
@@ -77,7 +81,7 @@ impl Function {
     }
 
     pub(super) fn compiled(comp: CompiledComputation, ty: &Type) -> Result<Self, ExecError> {
-        let ty = ty.as_function().ok_or_else(|| ExecError::mismatch("a compiled computation of function type", ty))?;
+        function_type(ty)?;
         Ok(Self::new(Kind::Compiled(Compiled { comp, ty: ty.clone(), prepared: OnceLock::new() })))
     }
 }
@@ -89,12 +93,11 @@ impl Kind {
 }
 
 impl FunctionValue for Kind {
-    fn result_type(&self) -> Option<&Type> {
+    fn ty(&self) -> Option<&Type> {
         match self {
-            Self::Closure(closure) => closure.lambda.comp.ty().as_function().map(|ty| &ty.result),
-            Self::Intrinsic(_, ty) => ty.as_function().map(|ty| &ty.result),
-            Self::Compiled(compiled) => Some(&compiled.ty.result),
-            Self::Own(_, ty) => Some(&ty.result),
+            Self::Closure(closure) => Some(closure.lambda.comp.ty()),
+            Self::Compiled(compiled) => Some(&compiled.ty),
+            Self::Intrinsic(_, ty) | Self::Own(_, ty) => Some(ty),
         }
     }
 
@@ -115,16 +118,13 @@ impl FunctionValue for Kind {
                 let names = lambda.capture_names.iter().cloned();
                 let locals = names.zip(captured.iter().map(constant)).map(|(name, value)| Ok((name, value?)));
                 let locals = locals.collect::<Result<Vec<_>, ExecError>>()?;
-                let result = Comp::block(locals, source.result.clone()).map_err(wrong)?;
+                let result = Comp::block(locals, source.result.clone())?;
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
-                Comp::lambda(parameter, result).map_err(wrong)
+                Ok(Comp::lambda(parameter, result)?)
             }
             Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
-            Self::Intrinsic(intrinsic, ty) => Comp::intrinsic(intrinsic.clone(), ty.clone()).map_err(wrong),
-            Self::Compiled(compiled) => {
-                let ty = Type::function(compiled.ty.parameter.clone(), compiled.ty.result.clone())?;
-                Comp::compiled(compiled.comp.clone(), ty).map_err(wrong)
-            }
+            Self::Intrinsic(intrinsic, ty) => Ok(Comp::intrinsic(intrinsic.clone(), ty.clone())?),
+            Self::Compiled(compiled) => Ok(Comp::compiled(compiled.comp.clone(), compiled.ty.clone())?),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
         }
     }
@@ -135,19 +135,21 @@ impl fmt::Debug for Kind {
         match self {
             Self::Closure(closure) => write!(f, "Function(lambda of type {})", closure.lambda.comp.ty()),
             Self::Intrinsic(intrinsic, _) => write!(f, "Function({})", intrinsic.uri()),
-            Self::Compiled(compiled) => write!(f, "Function(compiled, giving {})", compiled.ty.result),
+            Self::Compiled(compiled) => write!(f, "Function(compiled of type {})", compiled.ty),
             Self::Own(prepared, _) => prepared.fmt(f),
         }
     }
+}
+
+fn function_type(ty: &Type) -> Result<&FunctionType, ExecError> {
+    ty.as_function().ok_or_else(|| ExecError::mismatch("the type of a function", ty))
 }
 
 /// A computation of this value.
 fn constant(value: &Value) -> Result<Comp, ExecError> {
     match value {
         Value::Tensor(tensor) => Ok(Comp::literal(tensor.array().clone())),
-        Value::Struct(elements) => {
-            Comp::tuple(elements.iter().map(constant).collect::<Result<Vec<_>, _>>()?).map_err(wrong)
-        }
+        Value::Struct(elements) => Ok(Comp::tuple(elements.iter().map(constant).collect::<Result<Vec<_>, _>>()?)?),
         Value::Function(function) => function.to_comp(),
         Value::Placement(placement) => Ok(Comp::placement(*placement)),
         Value::Sequence(_) | Value::Server(_) | Value::Clients(_) => {
@@ -155,10 +157,6 @@ fn constant(value: &Value) -> Result<Comp, ExecError> {
             Err(ExecError::Unsupported(format!("to send a function that refers to {what} around it")))
         }
     }
-}
-
-fn wrong(error: BuildError) -> ExecError {
-    ExecError::Decode(error.to_string())
 }
 
 /// Reads a value of type `ty`.
@@ -174,7 +172,7 @@ pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError
 }
 
 fn function_from_proto(message: &pb::Computation, ty: &Type) -> Result<Function, ExecError> {
-    let comp = Comp::from_proto(message).map_err(|error| ExecError::Decode(error.to_string()))?;
+    let comp = Comp::from_proto(message)?;
     if !ty.is_assignable_from(comp.ty()) {
         return Err(ExecError::mismatch(ty, comp.ty()));
     }

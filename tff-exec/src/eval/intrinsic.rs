@@ -44,6 +44,12 @@ pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     Some(run)
 }
 
+/// Whether programs run an intrinsic as it stands, and a compiler may leave it in.
+#[must_use]
+pub fn is_native(intrinsic: &Intrinsic) -> bool {
+    native(intrinsic).is_some()
+}
+
 pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
     ExecError::UnknownIntrinsic(intrinsic.uri().into())
 }

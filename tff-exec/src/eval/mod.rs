@@ -6,6 +6,7 @@
 //! what the evaluator needs of whoever runs it.
 
 mod code;
+mod control;
 mod federated;
 mod function;
 mod host;
@@ -13,8 +14,11 @@ mod intrinsic;
 mod run;
 mod sequences;
 
-pub(crate) use code::{Code, Compilation, compile};
+pub(crate) use code::{Compilation, compile};
+pub(crate) use control::Control;
+pub use control::{CallOptions, Cancel, Progress, ReportProgress};
 pub(crate) use federated::{arguments, is_placed, leaves};
 pub use function::value_from_proto;
 pub(crate) use host::{Elsewhere, Host};
+pub use intrinsic::is_native;
 pub(crate) use run::{Context, Frame, select};

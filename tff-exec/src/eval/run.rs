@@ -1,13 +1,15 @@
 //! Running code: frames, closures, calls.
 
 use super::code::Code;
+use super::control::{Control, Progress};
 use super::function::{Closure, Kind};
 use super::host::{Elsewhere, Host};
 use super::intrinsic::{native, unknown};
 use crate::values::check_n_clients;
 use crate::{ClientValues, ExecError, Function, Value};
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tff_ir::Intrinsic;
 
 /// The most calls that may be active within one another. Well-typed computations end long before;
 /// a computation without types may call itself for ever.
@@ -27,8 +29,9 @@ pub(crate) struct Context<'a> {
     /// Who does the clients' part, if that is not done here.
     elsewhere: Option<&'a dyn Elsewhere>,
     depth: usize,
-    /// Set when nobody needs the value any more.
-    given_up: Option<&'a AtomicBool>,
+    control: Control<'a>,
+    /// The innermost intrinsic that is being computed.
+    intrinsic: Option<&'a Intrinsic>,
 }
 
 /// The values that code refers to by position.
@@ -44,18 +47,13 @@ impl Frame<'_> {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) const fn new(host: &'a dyn Host, n_clients: Option<usize>) -> Self {
-        Self { host, n_clients, elsewhere: None, depth: 0, given_up: None }
+    pub(crate) fn new(host: &'a dyn Host, n_clients: Option<usize>, control: Control<'a>) -> Self {
+        Self { host, n_clients, elsewhere: None, depth: 0, control, intrinsic: None }
     }
 
     /// The same, with the clients' part of it done elsewhere.
     pub(crate) const fn on(self, elsewhere: Option<&'a dyn Elsewhere>) -> Self {
         Self { elsewhere, ..self }
-    }
-
-    /// The same, to evaluate no further once this is set.
-    pub(crate) const fn until(self, given_up: &'a AtomicBool) -> Self {
-        Self { given_up: Some(given_up), ..self }
     }
 
     /// The number of clients.
@@ -110,9 +108,7 @@ impl<'a> Context<'a> {
         };
         let kind = Kind::of(function)?;
         // Only calls make evaluation long, so that it suffices to look here.
-        if self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
-            return Err(ExecError::GivenUp);
-        }
+        self.control.check()?;
         if self.depth >= MAX_CALL_DEPTH {
             return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_CALL_DEPTH });
         }
@@ -130,11 +126,15 @@ impl<'a> Context<'a> {
             Kind::Intrinsic(intrinsic, ty) => {
                 let native = native(intrinsic).ok_or_else(|| unknown(intrinsic))?;
                 let argument = argument.ok_or_else(|| ExecError::MissingArgument(intrinsic.uri().to_owned()))?;
+                // For what is computed inside, this is the intrinsic.
+                let inner = Context { intrinsic: Some(intrinsic), ..inner };
+                inner.report(|intrinsic| Progress::Started { intrinsic });
                 let there = match self.elsewhere {
                     Some(elsewhere) => elsewhere.call(&inner, intrinsic, ty, &argument),
                     None => Ok(None),
                 };
                 let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
+                inner.report(|intrinsic| Progress::Finished { intrinsic });
                 value.map_err(|error| error.at(intrinsic.uri()))
             }
             Kind::Compiled(compiled) => {
@@ -144,6 +144,18 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Tells of the intrinsic that is being computed, if anyone listens.
+    fn report(&self, event: impl FnOnce(&'a Intrinsic) -> Progress<'a>) {
+        if let (Some(report), Some(intrinsic)) = (self.control.progress, self.intrinsic) {
+            report(event(intrinsic));
+        }
+    }
+
+    /// Tells that the part of a client is done.
+    pub(super) fn report_client(&self, client_idx: usize) {
+        self.report(|intrinsic| Progress::Client { intrinsic, client_idx });
+    }
+
     /// Computes something for each client, in parallel on the runtime's pool, and gives the values
     /// in the clients' order, or the error of the first client that has one.
     pub(crate) fn each_client(
@@ -151,7 +163,11 @@ impl<'a> Context<'a> {
         n_clients: usize,
         compute: impl Fn(usize) -> Result<Value, ExecError> + Sync,
     ) -> Result<ClientValues, ExecError> {
-        let compute = |client_idx| compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")));
+        let compute = |client_idx| {
+            let value = compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")))?;
+            self.report_client(client_idx);
+            Ok(value)
+        };
         if n_clients <= 1 || self.host.threads() <= 1 {
             return (0..n_clients).map(compute).collect();
         }

@@ -1,19 +1,29 @@
-//! The runtime and the programs that run on it.
+//! The runtime that programs share.
 
-use crate::composing::{Children, Workers};
-use crate::eval::{Code, Compilation, Context, Elsewhere, Frame, Host, compile};
+mod program;
+
+pub use program::Program;
+
+use crate::composing::Workers;
+use crate::eval::{Compilation, Host, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
-use crate::values::{ReadDataset, check, check_n_clients, conform};
-use crate::{ExecError, TensorFlow, Value, Xla, infer_cardinality};
+use crate::values::ReadDataset;
+use crate::{ExecError, TensorFlow, Xla};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tff_ir::{Comp, CompiledComputation};
-use tff_types::{FunctionType, Placement, Type};
+use tff_types::FunctionType;
 
 /// Turns a computation into one whose intrinsics are all run as they stand, or says in one line why
 /// it cannot.
-pub type Compile = dyn Fn(&Comp) -> Result<Comp, String> + Send + Sync;
+pub type Compile = dyn Fn(&Comp) -> Result<Comp, Box<dyn Error + Send + Sync>> + Send + Sync;
+
+/// Prepares compiled computations that a program runs itself; `None` for those that it leaves to
+/// the leaves of this crate.
+pub type PrepareLeaf =
+    dyn Fn(&CompiledComputation, &FunctionType) -> Result<Option<Arc<dyn Prepared>>, ExecError> + Send + Sync;
 
 /// How an [`Executor`] is set up.
 #[derive(Clone, Default)]
@@ -32,6 +42,8 @@ pub struct Options {
     /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
     /// are called.
     pub compile: Option<Arc<Compile>>,
+    /// Is asked before the leaves of this crate to prepare a compiled computation.
+    pub leaf: Option<Arc<PrepareLeaf>>,
     /// The workers on which programs have their clients; without them, clients are computed here.
     pub workers: Option<Arc<dyn Workers>>,
 }
@@ -44,6 +56,7 @@ impl fmt::Debug for Options {
             .field("without_kernels", &self.without_kernels)
             .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
+            .field("leaf", &self.leaf.is_some())
             .field("workers", &self.workers)
             .finish()
     }
@@ -61,6 +74,7 @@ pub(crate) struct Runtime {
     threads: usize,
     pool: OnceLock<ThreadPool>,
     compile: Option<Arc<Compile>>,
+    leaf: Option<Arc<PrepareLeaf>>,
     workers: Option<Arc<dyn Workers>>,
 }
 
@@ -71,7 +85,7 @@ impl Runtime {
         let compilation = compile(comp)?;
         match &self.compile {
             Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(ExecError::Compile)?)
+                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?)
             }
             _ => Ok(compilation),
         }
@@ -80,6 +94,11 @@ impl Runtime {
 
 impl Host for Runtime {
     fn prepare_leaf(&self, comp: &CompiledComputation, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
+        if let Some(prepare) = &self.leaf
+            && let Some(prepared) = prepare(comp, ty)?
+        {
+            return Ok(prepared);
+        }
         match comp {
             CompiledComputation::TensorFlow(comp) => self.tensorflow.prepare(comp, ty),
             CompiledComputation::Xla(comp) => self.xla.prepare(comp, ty),
@@ -129,8 +148,8 @@ impl Executor {
             ..Default::default()
         });
         let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
-        let (compile, workers) = (options.compile, options.workers);
-        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, workers }))
+        let (compile, leaf, workers) = (options.compile, options.leaf, options.workers);
+        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, workers }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
@@ -143,6 +162,16 @@ impl Executor {
         &self.0.tensorflow
     }
 
+    /// Lets go of prepared computations that nobody has used for a while, and sets the gauges
+    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared, so only who
+    /// runs for long calls this now and then, as [`serve`](crate::service::serve) does.
+    pub fn tidy(&self) {
+        for (leaf, (n_prepared, bytes)) in [("TensorFlow", self.0.tensorflow.tidy()), ("XLA", self.0.xla.tidy())] {
+            metrics::gauge!("tff_prepared", "leaf" => leaf).set(n_prepared as f64);
+            metrics::gauge!("tff_prepared_bytes", "leaf" => leaf).set(bytes as f64);
+        }
+    }
+
     /// Prepares a computation to be run, once or many times.
     ///
     /// # Errors
@@ -150,83 +179,6 @@ impl Executor {
     /// refers to data, [`ExecError::Limit`] where it is nested too deeply, [`ExecError::Compile`]
     /// where [`Options::compile`] is needed and fails.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
-        let Compilation { code, frame_size, .. } = self.0.load(comp)?;
-        Ok(Program { executor: self.clone(), ty: comp.ty().clone(), code: Arc::new(code), frame_size })
-    }
-}
-
-/// A computation that is ready to run. Cheap to clone; runs may overlap.
-#[derive(Clone, Debug)]
-pub struct Program {
-    executor: Executor,
-    ty: Type,
-    code: Arc<Code>,
-    frame_size: usize,
-}
-
-impl Program {
-    /// The type of the computation: a function type for what has to be called.
-    #[must_use]
-    pub const fn ty(&self) -> &Type {
-        &self.ty
-    }
-
-    /// Runs the computation on `n_clients` clients. A function is called, with `argument` if it
-    /// has a parameter; any other computation is evaluated.
-    ///
-    /// The number of clients follows from values of the argument that are not all-equal; where it
-    /// is given too, it must agree.
-    ///
-    /// Where there are [`Workers`], the clients' part is done there, and again on those that are left
-    /// if one is lost meanwhile.
-    ///
-    /// # Errors
-    /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`]; [`ExecError::Mismatch`]
-    /// and [`ExecError::Cardinality`] with the path inside the argument; whatever fails on the way.
-    pub fn call(&self, argument: Option<Value>, n_clients: Option<usize>) -> Result<Value, ExecError> {
-        let n_clients = cardinality(argument.as_ref(), n_clients)?;
-        match (&self.executor.0.workers, n_clients) {
-            (Some(workers), Some(n_clients @ 1..)) => workers.run(check_n_clients(n_clients)?, &mut |children| {
-                let children = Children::new(children);
-                self.call_on(Some(&children), argument.clone(), Some(n_clients))
-            }),
-            _ => self.call_on(None, argument, n_clients),
-        }
-    }
-
-    fn call_on(
-        &self,
-        elsewhere: Option<&dyn Elsewhere>,
-        argument: Option<Value>,
-        n_clients: Option<usize>,
-    ) -> Result<Value, ExecError> {
-        let ctx = Context::new(&*self.executor.0, n_clients).on(elsewhere);
-        let value = ctx.eval(&self.code, &mut Frame::new(self.frame_size))?;
-        let Some(function) = self.ty.as_function() else {
-            if argument.is_some() {
-                return Err(ExecError::UnexpectedArgument);
-            }
-            return conform(value, &self.ty, n_clients);
-        };
-        match (&function.parameter, &argument) {
-            (None, None) => {}
-            (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
-            (Some(parameter), None) => return Err(ExecError::MissingArgument(parameter.to_string())),
-            (Some(parameter), Some(argument)) => {
-                check(argument, parameter, n_clients).map_err(|error| error.at("argument"))?;
-            }
-        }
-        conform(ctx.apply(&value, argument)?, &function.result, n_clients)
-    }
-}
-
-/// The number of clients that the argument implies and the caller gives.
-fn cardinality(argument: Option<&Value>, given: Option<usize>) -> Result<Option<usize>, ExecError> {
-    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at("argument"))?.flatten();
-    match (implied, given) {
-        (Some(found), Some(expected)) if found != expected => {
-            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at("argument"))
-        }
-        (implied, given) => Ok(implied.or(given)),
+        Ok(Program::new(self.clone(), comp.ty().clone(), self.0.load(comp)?))
     }
 }

@@ -159,6 +159,15 @@ impl RemoteExecutor {
         id
     }
 
+    /// Creates the element of a struct value at this position, which programs do not ask of workers.
+    pub fn create_selection(&self, source: u64, index: u32) -> u64 {
+        self.create(CREATE_SELECTION, &[source], move |mut client, executor, source| {
+            let (source_ref, index) = (source.into_iter().next(), index.cast_signed());
+            let request = pb::CreateSelectionRequest { executor: Some(executor), source_ref, index };
+            async move { Ok(client.create_selection(request).await?.into_inner().value_ref) }
+        })
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,14 +219,6 @@ impl Child for RemoteExecutor {
             let element = elements.into_iter().map(Some).map(element).collect();
             let request = pb::CreateStructRequest { executor: Some(executor), element };
             async move { Ok(client.create_struct(request).await?.into_inner().value_ref) }
-        })
-    }
-
-    fn create_selection(&self, source: u64, index: u32) -> u64 {
-        self.create(CREATE_SELECTION, &[source], move |mut client, executor, source| {
-            let (source_ref, index) = (source.into_iter().next(), index.cast_signed());
-            let request = pb::CreateSelectionRequest { executor: Some(executor), source_ref, index };
-            async move { Ok(client.create_selection(request).await?.into_inner().value_ref) }
         })
     }
 

@@ -19,6 +19,7 @@ use prost::Message;
 use std::sync::Arc;
 use tff_proto::v0 as pb;
 use tff_proto::v0::executor_group_server::ExecutorGroup;
+use tff_types::Brief;
 use tonic::{Request, Response, Status};
 
 /// The service: sessions by executor id.
@@ -33,7 +34,7 @@ impl Service {
     fn session(&self, rpc: &str, id: Option<&pb::ExecutorId>) -> Result<Lease, Status> {
         let id = id.map_or("", |id| &id.id);
         self.executors.lease(id).ok_or_else(|| {
-            Status::failed_precondition(format!("Error calling `{rpc}`. No executor found for ID: '{id}'."))
+            Status::failed_precondition(format!("Error calling `{rpc}`. No executor found for ID: '{}'.", shown(id)))
         })
     }
 
@@ -55,8 +56,8 @@ fn parse_ref(value_ref: Option<&pb::ValueRef>) -> Result<u64, Status> {
 }
 
 /// The beginning of something a peer sent, for a message.
-fn shown(text: &str) -> String {
-    text.chars().take(100).collect()
+fn shown(text: &str) -> Brief {
+    Brief::start(&text, 100)
 }
 
 fn value_ref(id: u64) -> Option<pb::ValueRef> {

@@ -22,13 +22,16 @@ const MAX_REQUEST_ID: usize = 64;
 
 /// Says what the metrics of a server mean, to the recorder that is installed.
 ///
-/// Gauges: `tff_executors`, `tff_values`, `tff_received_bytes`, `tff_calls_under_way` by `rpc`.
+/// Gauges: `tff_executors`, `tff_values`, `tff_received_bytes`, `tff_calls_under_way` by `rpc`,
+/// `tff_prepared` and `tff_prepared_bytes` by `leaf`.
 /// Histogram: `tff_call_seconds` by `rpc` and `code`.
 pub fn describe_metrics() {
     use metrics::{Unit, describe_gauge, describe_histogram, gauge};
     describe_gauge!("tff_executors", "Executors that clients have not disposed of");
     describe_gauge!("tff_values", "Values that clients have not disposed of");
     describe_gauge!("tff_received_bytes", Unit::Bytes, "What clients sent and is alive, in values or in calls");
+    describe_gauge!("tff_prepared", "Graphs and modules that are kept, prepared to be called");
+    describe_gauge!("tff_prepared_bytes", Unit::Bytes, "About what these take");
     describe_gauge!("tff_calls_under_way", "Calls that are not answered yet");
     describe_histogram!("tff_call_seconds", Unit::Seconds, "How long calls took, from their head to their answer");
     // Nothing is something to tell, before there was anything.
@@ -139,6 +142,7 @@ impl Drop for Call {
 }
 
 /// Says in the protocol's codes, and in one line, what the transport finds wrong with a message.
+/// It goes by the texts of tonic, which `tests/service/hostile.rs` pins.
 fn told(response: http::Response<Body>) -> http::Response<Body> {
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
     let message = status.message();

@@ -29,6 +29,9 @@ const MAX_FRAME: u32 = (1 << 24) - 1;
 /// After how much silence the system asks whether a client's machine is still there.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+/// How often prepared computations that nobody uses are looked for.
+const TIDY: Duration = Duration::from_secs(2);
+
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -148,6 +151,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let calls = Arc::<Calls>::default();
+    let prepared = executor.clone();
     let executors = Arc::new(Executors::new(executor, options.max_live_bytes));
     let max_message_bytes = options.max_message_bytes;
     let service = Service { executors: executors.clone(), calls: calls.clone(), max_message_bytes };
@@ -183,6 +187,7 @@ pub async fn serve(
     tokio::select! {
         result = serving => Ok(result?),
         () = expire(&executors, options.session_ttl) => Ok(()),
+        () = tidy(prepared) => Ok(()),
     }
 }
 
@@ -193,6 +198,18 @@ async fn expire(executors: &Executors, ttl: Option<Duration>) {
         // A quarter more than the time that was asked for does no harm.
         tokio::time::sleep((ttl / 4).max(Duration::from_millis(10))).await;
         executors.expire(ttl);
+    }
+}
+
+/// Lets go of prepared computations that nobody uses any more, from time to time, for ever.
+async fn tidy(executor: Executor) {
+    loop {
+        tokio::time::sleep(TIDY).await;
+        let executor = executor.clone();
+        // To free much takes a while.
+        if tokio::task::spawn_blocking(move || executor.tidy()).await.is_err() {
+            tracing::error!("letting go of prepared computations failed");
+        }
     }
 }
 

@@ -2,7 +2,12 @@
 
 use crate::ExecError;
 use tff_ir::ArrayError;
+use tff_types::Brief;
 use tonic::{Code, Status};
+
+/// The most characters of a message. It goes into a header, and clients take 16 KB of headers; a
+/// character may be 12 bytes there.
+const MAX_MESSAGE: usize = 1000;
 
 /// The status for an error. Never `UNAVAILABLE` or `FAILED_PRECONDITION`, at which TFF's client
 /// would repeat the whole invocation for ever: nothing that a computation does is cured by that.
@@ -17,6 +22,7 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Placement(_) => Code::Unknown,
         ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
+        ExecError::Deadline => Code::DeadlineExceeded,
         // Of a worker behind this one. To repeat is what helps there.
         ExecError::WorkerUnavailable { .. } => Code::Unavailable,
         ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {
@@ -35,5 +41,5 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Decode(_)
         | ExecError::At { .. } => Code::InvalidArgument,
     };
-    Status::new(code, error.to_string())
+    Status::new(code, Brief::start(&error, MAX_MESSAGE).to_string())
 }

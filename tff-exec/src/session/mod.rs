@@ -4,7 +4,7 @@ mod lazy;
 mod live;
 mod work;
 
-use crate::eval::{self, Compilation, Context, Frame, Host};
+use crate::eval::{self, Compilation, Context, Control, Frame, Host};
 use crate::executor::Runtime;
 use crate::values::wire::{Dialect, Reader, Writer};
 use crate::{ExecError, Executor, Value};
@@ -151,7 +151,7 @@ impl Session {
     fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
         let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
-            .map_err(|error| ExecError::Decode(error.to_string()))
+            .map_err(ExecError::from)
             .and_then(|comp| self.executor.runtime().load(&comp));
         let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,
@@ -351,7 +351,7 @@ impl Job {
                 if self.work.given_up().load(Ordering::Relaxed) {
                     return self.result.set(Err(ExecError::GivenUp));
                 }
-                let ctx = Context::new(&*runtime, Some(self.n_clients)).until(self.work.given_up());
+                let ctx = Context::new(&*runtime, Some(self.n_clients), Control::until(self.work.given_up()));
                 // A panic would leave the value pending for ever; it is a bug, told as an error.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));

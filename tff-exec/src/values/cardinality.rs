@@ -2,7 +2,7 @@
 
 use super::{Clients, Value};
 use crate::ExecError;
-use tff_types::Placement;
+use tff_types::{Path, Placement, Step};
 
 /// The number of clients that the values placed at clients in `value` imply: that of every value
 /// that is not all-equal. `None` where there is none.
@@ -11,20 +11,19 @@ use tff_types::Placement;
 /// [`ExecError::Cardinality`], with the path, where two values disagree.
 pub fn infer_cardinality(value: &Value) -> Result<Option<usize>, ExecError> {
     let mut known = None;
-    walk(value, &mut String::new(), &mut known)?;
+    walk(value, &mut Path::root(), &mut known)?;
     Ok(known)
 }
 
-fn walk(value: &Value, path: &mut String, known: &mut Option<usize>) -> Result<(), ExecError> {
+fn walk(value: &Value, path: &mut Path, known: &mut Option<usize>) -> Result<(), ExecError> {
     match value {
         Value::Clients(Clients::Each(members)) => {
             check(members.n_clients(), known).map_err(|error| error.at(path.clone()))
         }
         Value::Struct(elements) => elements.iter().enumerate().try_for_each(|(index, element)| {
-            let length = path.len();
-            path.push_str(&format!("[{index}]"));
+            path.push(Step::Element(index, None));
             walk(element, path, known)?;
-            path.truncate(length);
+            path.pop();
             Ok(())
         }),
         Value::Tensor(_)

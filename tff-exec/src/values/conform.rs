@@ -3,7 +3,7 @@
 use super::{Clients, Value, check_tensor};
 use crate::ExecError;
 use std::sync::Arc;
-use tff_types::{FederatedType, Placement, PlacementSpec, Type, TypeKind};
+use tff_types::{FederatedType, Placement, PlacementSpec, Step, Type, TypeKind};
 
 /// Checks that `value` is of type `ty` for this number of clients, without looking at contents.
 ///
@@ -31,9 +31,14 @@ pub(crate) fn check(value: &Value, ty: &Type, n_clients: Option<usize>) -> Resul
                 Err(ExecError::mismatch(ty, format!("{}*", sequence.element_type())))
             }
         }
-        (TypeKind::Function(_), Value::Function(_))
-        | (TypeKind::Placement(_), Value::Placement(_))
-        | (TypeKind::Abstract(_), _) => Ok(()),
+        // What is not known of a function is seen when it is called.
+        (TypeKind::Function(_), Value::Function(function)) => match function.ty() {
+            Some(found) if !found.contains_abstract() && !ty.is_assignable_from(found) => {
+                Err(ExecError::mismatch(ty, found))
+            }
+            _ => Ok(()),
+        },
+        (TypeKind::Placement(_), Value::Placement(_)) | (TypeKind::Abstract(_), _) => Ok(()),
         _ => Err(ExecError::mismatch(ty, value.describe())),
     }
 }
@@ -50,7 +55,7 @@ fn check_federated(value: &Value, ty: &FederatedType, n_clients: Option<usize>) 
                 return Err(ExecError::Cardinality { placement, expected, found });
             }
             for (client_idx, member) in members.iter().enumerate() {
-                check(member, &ty.member, n_clients).map_err(|error| error.at_element(client_idx, None))?;
+                check(member, &ty.member, n_clients).map_err(|error| error.at(Step::Index(client_idx)))?;
             }
             Ok(())
         }

@@ -16,8 +16,8 @@ pub struct Function(Arc<dyn FunctionValue>);
 
 /// What the evaluator puts behind a [`Function`].
 pub(crate) trait FunctionValue: Any + fmt::Debug + Send + Sync {
-    /// The type of what a call gives, where it is known.
-    fn result_type(&self) -> Option<&Type>;
+    /// The type, where it is known.
+    fn ty(&self) -> Option<&Type>;
 
     /// How deeply the values in it are nested: 1 where it holds none.
     fn depth(&self) -> u32;
@@ -37,10 +37,15 @@ impl Function {
         any.downcast_ref()
     }
 
-    /// The type of what a call gives, where it is known.
+    /// The type, where it is known: an intrinsic that no runtime runs has none.
     #[must_use]
-    pub fn result_type(&self) -> Option<&Type> {
-        self.0.result_type()
+    pub fn ty(&self) -> Option<&Type> {
+        self.0.ty()
+    }
+
+    /// The type of what a call gives, where it is known.
+    pub(crate) fn result_type(&self) -> Option<&Type> {
+        self.ty().and_then(Type::as_function).map(|ty| &ty.result)
     }
 
     pub(crate) fn depth(&self) -> u32 {

@@ -6,6 +6,7 @@
 mod cardinality;
 mod clients;
 mod conform;
+mod convert;
 mod dataset;
 mod error;
 mod function;
@@ -20,8 +21,8 @@ pub(crate) use clients::HeldElsewhere;
 pub use clients::{ClientValues, Clients};
 pub(crate) use conform::{check, conform};
 pub(crate) use dataset::{Layout, nodes};
-pub use error::ExecError;
 pub(crate) use error::steps;
+pub use error::{ExecError, Place, WireError};
 pub use function::Function;
 pub(crate) use function::FunctionValue;
 pub use sequence::{ReadDataset, Sequence};

@@ -306,3 +306,70 @@ fn array_of(value: i32) -> pb::Array {
     let Some(V::Array(array)) = int(value).value else { panic!("not an array") };
     array
 }
+
+/// A reference to this name, which nothing binds.
+fn reference(name: &str) -> pb::Computation {
+    let reference = pb::Reference { name: name.to_owned() };
+    pb::Computation { r#type: None, computation: Some(pb::computation::Computation::Reference(reference)) }
+}
+
+#[tokio::test]
+async fn names_of_any_length_give_short_messages_of_one_line() {
+    let mut peer = Peer::connect(start().await, 1).await;
+    let name = "a name\nof two lines ".repeat(500_000);
+    let comp = |comp| pb::Computation { r#type: None, computation: Some(comp) };
+    let value = |comp| wire(V::Computation(comp));
+    let local = pb::block::Local { name: name.clone(), value: Some(reference("unbound")) };
+    let block = pb::Block { local: vec![local], result: Some(Box::new(reference("unbound"))) };
+    let intrinsic = pb::Intrinsic { uri: name.clone() };
+    let called = pb::Call {
+        function: Some(Box::new(comp(pb::computation::Computation::Intrinsic(intrinsic)))),
+        argument: Some(Box::new(reference("unbound"))),
+    };
+    let placement = pb::placement_spec::Placement::Value(pb::Placement { uri: name.clone() });
+    let placed = pb::value::Federated {
+        r#type: Some(pb::FederatedType {
+            placement: Some(pb::PlacementSpec { placement: Some(placement) }),
+            all_equal: true,
+            member: None,
+        }),
+        value: vec![int(1)],
+    };
+    let cases = [
+        ("a reference", value(reference(&name))),
+        ("a local", value(comp(pb::computation::Computation::Block(Box::new(block))))),
+        ("an intrinsic", value(comp(pb::computation::Computation::Call(Box::new(called))))),
+        ("a placement", wire(V::Federated(placed))),
+        ("a type url", any(&name, Vec::new())),
+    ];
+    for (what, value) in cases {
+        let (code, message) = refusal(&mut peer, value).await;
+        assert!(matches!(code, Code::NotFound | Code::InvalidArgument | Code::Unknown), "{what}: {code:?}: {message}");
+        assert!(message.chars().count() <= 1000 && !message.contains(char::is_control), "{what}: {message}");
+    }
+    let executor = pb::ExecutorId { id: name.clone() };
+    let request = pb::CreateValueRequest { executor: Some(executor), value: Some(int(1)) };
+    let status = peer.client.create_value(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().len() < 1000 && !status.message().contains(char::is_control), "{status}");
+    still_works(&mut peer).await;
+}
+
+/// `service/observe.rs` turns what tonic says of messages into the protocol's codes, by tonic's texts: a release of tonic that
+/// says it in other words fails here.
+#[tokio::test]
+async fn what_tonic_says_of_messages_is_known_by_its_texts() {
+    let mut options = tff_exec::service::ServerOptions::default();
+    options.max_message_bytes = 10_000;
+    let server = crate::peer::Server::start(&options).await;
+    let mut peer = Peer::connect(server.port, 1).await;
+    let large = peer.value(at_clients(vec![int(1); 1000])).await.unwrap_err();
+    let deep = (0..200).fold(int(1), |value, _| structure(vec![value]));
+    let deep = peer.value(deep).await.unwrap_err();
+    assert_eq!(large.code(), Code::ResourceExhausted);
+    let message = large.message();
+    assert!(message.starts_with("decoded message length too large: found "), "{message}");
+    assert!(message.ends_with(" bytes, the limit is: 10000 bytes"), "{message}");
+    assert_eq!(deep.code(), Code::InvalidArgument);
+    assert_eq!(deep.message(), "the request is no valid message: recursion limit reached");
+}

@@ -1,13 +1,11 @@
 //! The computations that the reference serialized, with the results that it computed.
 
 use crate::support::leaf;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use prost::Message;
 use serde_json::Value as Json;
 use tff_exec::{Sequence, Value};
-use tff_ir::{Array, Comp, CompiledComputation, Scalar};
+use tff_ir::{Array, CompiledComputation, Scalar};
 use tff_proto::v0 as pb;
+use tff_testing::{comp_of, decode_base64, message, records};
 use tff_types::Type;
 
 fn decode_value(proto: &pb::Value) -> Value {
@@ -83,21 +81,15 @@ fn is_close(scalar: &Scalar, expected: &Json) -> bool {
 
 #[test]
 fn results_are_those_of_the_reference() {
-    let records = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/comps.jsonl"));
     let mut count = 0;
-    for line in records.unwrap().lines() {
-        let record: Json = serde_json::from_str(line).unwrap();
+    for record in records("testdata/golden/comps.jsonl") {
         let Some(result) = record.get("result") else { continue };
         let name = record["name"].as_str().unwrap();
         // As the frontend wrote it, and as the reference's compiler optimized it.
-        for proto in [&record["proto"], &record["native_proto"]] {
-            let Some(proto) = proto.as_str() else { continue };
-            let proto = pb::Computation::decode(&*BASE64_STANDARD.decode(proto).unwrap()).unwrap();
-            let comp = Comp::from_proto(&proto).unwrap();
+        for proto in ["proto", "native_proto"].into_iter().filter(|name| record[name].is_string()) {
+            let comp = comp_of(&record, proto);
             let Some(CompiledComputation::TensorFlow(compiled)) = comp.as_compiled() else { continue };
-            let argument = record["args"]
-                .as_str()
-                .map(|args| decode_value(&pb::Value::decode(&*BASE64_STANDARD.decode(args).unwrap()).unwrap()));
+            let argument = record["args"].as_str().map(|args| decode_value(&message(decode_base64(args))));
             let prepared = leaf().prepare(compiled, comp.ty().as_function().unwrap()).unwrap();
             for _ in 0..3 {
                 let value = prepared.call(argument.as_ref()).unwrap_or_else(|error| panic!("{name}: {error}"));

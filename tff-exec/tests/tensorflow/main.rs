@@ -4,6 +4,7 @@
 mod errors;
 mod golden;
 mod kernels;
+mod memory;
 mod reductions;
 mod sequences;
 mod state;

@@ -4,6 +4,7 @@ use crate::support::*;
 use bytes::Bytes;
 use std::sync::Arc;
 use tff_exec::Value;
+use tff_exec::leaf::Keep;
 use tff_ir::{Array, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_types::{DType, FunctionType, Shape, Type};
@@ -87,7 +88,10 @@ fn session_token_is_fed() {
 
 #[test]
 fn equal_computation_is_prepared_once() {
-    let leaf = leaf_with(tff_exec::leaf::tensorflow::Options { max_prepared: 1, ..Default::default() });
+    let leaf = leaf_with(tff_exec::leaf::tensorflow::Options {
+        keep: Keep { max_values: 1, ..Keep::default() },
+        ..Default::default()
+    });
     let (first, ty) = identity(DType::Int32);
     let (first, second) = (Arc::new(first.clone()), Arc::new(first));
     let prepared = leaf.prepare(&first, &ty).unwrap();

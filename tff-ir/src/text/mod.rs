@@ -17,8 +17,8 @@ pub use bodies::Bodies;
 pub use error::{TextError, TextProblem};
 pub use print::{Layout, PrintError, PrintOptions, Printed, print};
 
-use crate::{Comp, CompPath};
-use std::collections::{BTreeMap, HashMap};
+use crate::{Comp, CompPath, NodeMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_types::Type;
 use tff_types::syntax::Span;
@@ -45,8 +45,8 @@ pub struct Environment {
 pub struct Parsed {
     /// The computation.
     pub comp: Comp,
-    /// The places of the nodes, by address.
-    spans: HashMap<usize, Span>,
+    /// The places of the nodes.
+    spans: NodeMap<Span>,
 }
 
 impl Parsed {
@@ -54,7 +54,7 @@ impl Parsed {
     /// as the parts of a computation that a label stands for.
     #[must_use]
     pub fn span_of(&self, path: &CompPath) -> Option<Span> {
-        self.spans.get(&self.comp.at(path)?.address()).copied()
+        self.spans.get(self.comp.at(path)?).copied()
     }
 
     /// Where in the text every part is written, a node before its parts and those in their order.
@@ -63,7 +63,7 @@ impl Parsed {
         let mut spans = Vec::new();
         let mut stack = vec![&self.comp];
         while let Some(comp) = stack.pop() {
-            spans.push(self.spans.get(&comp.address()).copied());
+            spans.push(self.spans.get(comp).copied());
             let first = stack.len();
             stack.extend(comp.children());
             if let Some(children) = stack.get_mut(first..) {

@@ -2,11 +2,9 @@
 
 use super::bodies::{Bodies, BodyKind};
 use super::{MAX_LEVELS, constant, infer};
-use crate::visit::with_stack;
-use crate::{Call, Comp, CompEncodeError, CompKind, DataContent, Scope};
+use crate::{Binder, Call, Comp, CompEncodeError, CompKind, DataContent, NodeMap, Scope, Walk};
 use bytes::Bytes;
 use prost::Message;
-use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use tff_proto::google::protobuf::Any;
@@ -68,7 +66,7 @@ pub fn print(comp: &Comp, options: &PrintOptions) -> Result<Printed, PrintError>
     let mut bodies = Bodies::new();
     let labels = label_bodies(comp, &mut bodies)?;
     let lines = options.layout == Layout::Lines;
-    let widths = if lines { widths(comp) } else { HashMap::new() };
+    let widths = if lines { widths(comp) } else { NodeMap::default() };
     let mut text = String::new();
     if !options.bodies_aside {
         // Writing to a string cannot fail.
@@ -77,26 +75,26 @@ pub fn print(comp: &Comp, options: &PrintOptions) -> Result<Printed, PrintError>
     }
     let mut printer =
         Printer { out: &mut text, labels: &labels, widths: &widths, scope: Scope::new(), lines, indent: 0 };
-    let _ = printer.comp(comp);
+    let _ = printer.walk(comp);
     if lines {
         text.push('\n');
     }
     Ok(Printed { text, bodies })
 }
 
-/// The labels of graphs, modules and data, by the address of the node.
-fn label_bodies(comp: &Comp, bodies: &mut Bodies) -> Result<HashMap<usize, Arc<str>>, PrintError> {
+/// The labels of graphs, modules and data.
+fn label_bodies(comp: &Comp, bodies: &mut Bodies) -> Result<NodeMap<Arc<str>>, PrintError> {
     let (mut comps, mut data) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     for node in comp.preorder() {
         match node.kind() {
             CompKind::CompiledComputation(_) => {
-                comps.0.push(node.address());
+                comps.0.push(node);
                 comps.1.push(Bytes::from(node.to_proto()?.encode_to_vec()));
             }
             CompKind::Data(it) => {
                 if let DataContent::Any(any) = &it.content {
                     let any = Any { type_url: any.type_url.as_ref().to_owned(), value: any.value.clone() };
-                    data.0.push(node.address());
+                    data.0.push(node);
                     data.1.push(Bytes::from(any.encode_to_vec()));
                 }
             }
@@ -105,17 +103,20 @@ fn label_bodies(comp: &Comp, bodies: &mut Bodies) -> Result<HashMap<usize, Arc<s
     }
     let comp_labels = bodies.label_all(BodyKind::Comp, &comps.1);
     let data_labels = bodies.label_all(BodyKind::Data, &data.1);
-    Ok(comps.0.into_iter().zip(comp_labels).chain(data.0.into_iter().zip(data_labels)).collect())
+    let mut labels = NodeMap::default();
+    let labelled = comps.0.into_iter().zip(comp_labels).chain(data.0.into_iter().zip(data_labels));
+    labelled.for_each(|(node, label)| labels.insert(node, label));
+    Ok(labels)
 }
 
 /// The width from which a struct is printed on several lines.
 const WIDE: usize = 80;
 
-/// About how wide each struct would be on one line, by address; a block has no place on one.
-fn widths(comp: &Comp) -> HashMap<usize, usize> {
-    let mut widths: HashMap<usize, usize> = HashMap::new();
+/// About how wide each struct would be on one line; a block has no place on one.
+fn widths(comp: &Comp) -> NodeMap<usize> {
+    let mut widths = NodeMap::default();
     for node in comp.postorder() {
-        let below = node.children().map(|child| widths.get(&child.address()).copied().unwrap_or(WIDE));
+        let below = node.children().map(|child| widths.get(child).copied().unwrap_or(WIDE));
         let below = below.fold(0, usize::saturating_add);
         let own = match node.kind() {
             CompKind::Reference(reference) => reference.name.len(),
@@ -131,31 +132,42 @@ fn widths(comp: &Comp) -> HashMap<usize, usize> {
             CompKind::Data(_) | CompKind::CompiledComputation(_) => 21,
             CompKind::Selection(_) | CompKind::Call(_) | CompKind::Placement(_) => 4,
         };
-        widths.insert(node.address(), below.saturating_add(own));
+        widths.insert(node, below.saturating_add(own));
     }
     widths
 }
 
 struct Printer<'a> {
     out: &'a mut String,
-    labels: &'a HashMap<usize, Arc<str>>,
-    widths: &'a HashMap<usize, usize>,
+    labels: &'a NodeMap<Arc<str>>,
+    widths: &'a NodeMap<usize>,
     /// The types of the names in scope.
     scope: Scope<Type>,
     lines: bool,
     indent: usize,
 }
 
-impl<'a> Printer<'a> {
-    fn comp(&mut self, comp: &Comp) -> fmt::Result {
-        with_stack(|| match comp.kind() {
+impl<'c> Walk<'c> for Printer<'_> {
+    type Value = ();
+    type Error = fmt::Error;
+
+    fn bind(&mut self, binder: Binder<'c>, _: Option<&()>) {
+        self.scope.bind(binder.name().clone(), binder.ty().clone());
+    }
+
+    fn unbind(&mut self, binder: Binder<'c>) {
+        self.scope.unbind(binder.name());
+    }
+
+    fn comp(&mut self, comp: &'c Comp) -> fmt::Result {
+        match comp.kind() {
             CompKind::Reference(reference) => {
                 write!(self.out, "{}", Name(&reference.name))?;
                 let follows = self.scope.get(&reference.name).is_some_and(|bound| is_same(bound, comp.ty()));
                 if follows { Ok(()) } else { write!(self.out, ":{}", comp.ty().quoted()) }
             }
             CompKind::Selection(selection) => {
-                self.comp(&selection.source)?;
+                self.walk(&selection.source)?;
                 let elements = selection.source.ty().as_struct().map(StructType::elements);
                 let element = elements.and_then(|elements| elements.get(selection.index));
                 match element.and_then(|element| element.name.as_ref()) {
@@ -164,19 +176,25 @@ impl<'a> Printer<'a> {
                 }
             }
             CompKind::Struct(structure) => {
-                let breaks = self.lines && self.widths.get(&comp.address()).is_some_and(|&width| width > WIDE);
+                let breaks = self.lines && self.widths.get(comp).is_some_and(|&width| width > WIDE);
                 self.out.push('<');
-                self.list(structure.elements.iter().map(|it| (it.name.as_ref(), &it.value)), breaks, false)?;
+                self.indent += 2;
+                for (index, element) in structure.elements.iter().enumerate() {
+                    self.item(index, element.name.as_ref(), breaks)?;
+                    self.walk(&element.value)?;
+                }
+                self.indent -= 2;
+                self.line_break(breaks);
                 self.out.push('>');
                 Ok(())
             }
             CompKind::Call(call) => {
                 match call.function.as_intrinsic() {
                     Some(intrinsic) if type_follows(call) => write!(self.out, "%{}", Name(intrinsic.uri()))?,
-                    _ => self.comp(&call.function)?,
+                    _ => self.walk(&call.function)?,
                 }
                 self.out.push('(');
-                call.argument.iter().try_for_each(|argument| self.comp(argument))?;
+                call.argument.iter().try_for_each(|argument| self.walk(argument))?;
                 self.out.push(')');
                 Ok(())
             }
@@ -184,26 +202,29 @@ impl<'a> Printer<'a> {
                 self.out.push('(');
                 if let Some(parameter) = &lambda.parameter {
                     write!(self.out, "{}:{}", Name(&parameter.name), parameter.ty.quoted())?;
-                    self.scope.bind(parameter.name.clone(), parameter.ty.clone());
                 }
                 self.out.push_str(" -> ");
-                self.comp(&lambda.result)?;
-                if let Some(parameter) = &lambda.parameter {
-                    self.scope.unbind(&parameter.name);
-                }
+                self.parts(comp, |()| ())?;
                 self.out.push(')');
                 Ok(())
             }
             CompKind::Block(block) => {
                 let breaks = self.lines && !block.locals.is_empty();
                 self.out.push_str(if breaks { "(let" } else { "(let " });
-                self.list(block.locals.iter().map(|it| (Some(&it.name), &it.value)), breaks, true)?;
-                self.out.push_str(" in ");
-                self.comp(&block.result)?;
-                self.out.push(')');
-                for local in block.locals.iter() {
-                    self.scope.unbind(&local.name);
+                self.indent += 2;
+                for (index, part) in comp.parts().enumerate() {
+                    part.binder.into_iter().for_each(|binder| self.bind(binder, None));
+                    if let Some(local) = block.locals.get(index) {
+                        self.item(index, Some(&local.name), breaks)?;
+                    } else {
+                        self.indent -= 2;
+                        self.line_break(breaks);
+                        self.out.push_str(" in ");
+                    }
+                    self.walk(part.comp)?;
                 }
+                comp.parts().filter_map(|part| part.binder).for_each(|binder| self.unbind(binder));
+                self.out.push(')');
                 Ok(())
             }
             CompKind::Intrinsic(intrinsic) => write!(self.out, "%{}:{}", Name(intrinsic.uri()), comp.ty().quoted()),
@@ -224,35 +245,20 @@ impl<'a> Printer<'a> {
                 if &ty == comp.ty() { Ok(()) } else { write!(self.out, " as {}", comp.ty().quoted()) }
             }
             CompKind::CompiledComputation(_) => write!(self.out, "comp#{}", self.label(comp)),
-        })
-    }
-
-    fn label(&self, comp: &Comp) -> &'a str {
-        self.labels.get(&comp.address()).map_or("", |label| label)
-    }
-
-    /// Parts between commas, perhaps on lines of their own; those of a block come into scope.
-    fn list<'c>(
-        &mut self,
-        items: impl Iterator<Item = (Option<&'c Arc<str>>, &'c Comp)>,
-        breaks: bool,
-        binds: bool,
-    ) -> fmt::Result {
-        self.indent += 2;
-        for (index, (name, comp)) in items.enumerate() {
-            self.out.push_str(if index == 0 { "" } else { "," });
-            self.line_break(breaks);
-            if let Some(name) = name {
-                write!(self.out, "{}=", Name(name))?;
-            }
-            self.comp(comp)?;
-            if let Some(name) = name.filter(|_| binds) {
-                self.scope.bind(name.clone(), comp.ty().clone());
-            }
         }
-        self.indent -= 2;
+    }
+}
+
+impl<'a> Printer<'a> {
+    fn label(&self, comp: &Comp) -> &'a str {
+        self.labels.get(comp).map_or("", |label| label)
+    }
+
+    /// What comes before a part in a list: perhaps a comma, a line break, and the name.
+    fn item(&mut self, index: usize, name: Option<&Arc<str>>, breaks: bool) -> fmt::Result {
+        self.out.push_str(if index == 0 { "" } else { "," });
         self.line_break(breaks);
-        Ok(())
+        name.map_or(Ok(()), |name| write!(self.out, "{}=", Name(name)))
     }
 
     fn line_break(&mut self, breaks: bool) {

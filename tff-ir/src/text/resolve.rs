@@ -7,7 +7,7 @@ use super::error::{TextError, TextProblem};
 use super::parse::Tree;
 use super::{Environment, infer};
 use crate::visit::with_stack;
-use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, Opaque, Scalar, Scope};
+use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, NodeMap, Opaque, Scalar, Scope};
 use half::{bf16, f16};
 use prost::Message;
 use std::collections::HashMap;
@@ -50,14 +50,14 @@ pub(super) fn resolve(
     tree: &Tree,
     bodies: &Bodies,
     environment: &Environment,
-) -> Result<(Comp, HashMap<usize, Span>), TextError> {
+) -> Result<(Comp, NodeMap<Span>), TextError> {
     let mut resolver = Resolver {
         source,
         tree,
         bodies,
         environment,
         scope: Scope::new(),
-        spans: HashMap::new(),
+        spans: NodeMap::default(),
         compiled: HashMap::new(),
         expanded: 0,
     };
@@ -73,7 +73,7 @@ pub(super) struct Resolver<'a> {
     environment: &'a Environment,
     /// The types of the names in scope.
     scope: Scope<Type>,
-    spans: HashMap<usize, Span>,
+    spans: NodeMap<Span>,
     /// The computations that labels stand for.
     compiled: HashMap<Arc<str>, Comp>,
     /// How many nodes labels stand for so far, each as often as it is used.
@@ -88,7 +88,7 @@ impl<'a> Resolver<'a> {
 
     /// Notes where a node is written.
     pub(super) fn place(&mut self, comp: &Comp, span: Span) {
-        self.spans.insert(comp.address(), span);
+        self.spans.insert(comp, span);
     }
 
     pub(super) fn error(&self, span: Span, problem: impl Into<TextProblem>) -> TextError {

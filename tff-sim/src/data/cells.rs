@@ -31,14 +31,14 @@ impl Cells {
         let text = std::str::from_utf8(cell).ok()?.trim();
         match dtype {
             DType::Bool => bytes.put_u8(truth(text)?.into()),
-            DType::Int8 => bytes.put_i8(text.parse().ok()?),
-            DType::Int16 => bytes.put_i16_le(text.parse().ok()?),
-            DType::Int32 => bytes.put_i32_le(text.parse().ok()?),
-            DType::Int64 => bytes.put_i64_le(text.parse().ok()?),
-            DType::UInt8 => bytes.put_u8(text.parse().ok()?),
-            DType::UInt16 => bytes.put_u16_le(text.parse().ok()?),
-            DType::UInt32 => bytes.put_u32_le(text.parse().ok()?),
-            DType::UInt64 => bytes.put_u64_le(text.parse().ok()?),
+            DType::Int8 => bytes.put_i8(integer(text)?),
+            DType::Int16 => bytes.put_i16_le(integer(text)?),
+            DType::Int32 => bytes.put_i32_le(integer(text)?),
+            DType::Int64 => bytes.put_i64_le(integer(text)?),
+            DType::UInt8 => bytes.put_u8(integer(text)?),
+            DType::UInt16 => bytes.put_u16_le(integer(text)?),
+            DType::UInt32 => bytes.put_u32_le(integer(text)?),
+            DType::UInt64 => bytes.put_u64_le(integer(text)?),
             DType::Float16 => bytes.put_u16_le(float(text, f16::is_infinite)?.to_bits()),
             DType::BFloat16 => bytes.put_u16_le(float(text, bf16::is_infinite)?.to_bits()),
             DType::Float32 => bytes.put_f32_le(float(text, f32::is_infinite)?),
@@ -93,6 +93,13 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
+/// An integer, also as `6.0`: so pandas writes a column of integers in which a value is missing.
+fn integer<T: FromStr>(text: &str) -> Option<T> {
+    let is_whole = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
+    let digits = text.split_once('.').filter(|(_, fraction)| is_whole(fraction)).map_or(text, |(digits, _)| digits);
+    digits.parse().ok()
+}
+
 /// A float; `None` where a finite number is too large for its type.
 fn float<T: FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Option<T> {
     let value: T = text.parse().ok()?;
@@ -123,7 +130,13 @@ mod tests {
             (DType::Int8, "128", "refused"),
             (DType::UInt64, "18446744073709551615", "18446744073709551615"),
             (DType::Int32, " 7 ", "7"),
-            (DType::Int32, "7.0", "refused"),
+            (DType::Int32, "7.0", "7"),
+            (DType::Int8, "-7.00", "-7"),
+            (DType::UInt64, "18446744073709551615.0", "18446744073709551615"),
+            (DType::Int8, "128.0", "refused"),
+            (DType::Int32, "7.5", "refused"),
+            (DType::Int32, "7.", "refused"),
+            (DType::Int32, ".0", "refused"),
             (DType::Int32, "", "refused"),
             (DType::Float32, "1e-3", "0.001"),
             (DType::Float32, "16777217", "16777216.0"),

@@ -209,7 +209,14 @@ impl Planner<'_> {
                 Ok(dims.iter().map(|dim| dim.unwrap_or(n_columns / known)).collect())
             }
             (Some(known), 0 | 1) => {
-                let expected = format!("{known} columns for a row of {ty}");
+                let mut expected = format!("{known} columns for a row of {ty}");
+                if let Some(Some(size)) = dims.first()
+                    && size.checked_mul(n_columns) == Some(known)
+                {
+                    expected += &format!(
+                        ", whose first dimension is the batch only if data.drop_remainder is true and data.batch_size {size}"
+                    );
+                }
                 self.fail(KeyProblem::expected(expected, n_columns.to_string()))
             }
             _ => self.fail(KeyProblem::UnknownDimensions { ty: ty.clone() }),

@@ -102,10 +102,31 @@ const fn once() -> NonZeroU32 {
 
 /// Which rows belong to which client.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "ClientsTable")]
 pub enum ClientsBy {
     /// Those with the same value in this column; clients in the order in which they occur.
     Column(String),
     /// Row `r`, counted from 0, belongs to client `r` modulo this number.
     Modulo(NonZeroUsize),
+}
+
+/// [`ClientsBy`] as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "{ column = NAME } or { modulo = N }")]
+struct ClientsTable {
+    column: Option<String>,
+    modulo: Option<NonZeroUsize>,
+}
+
+impl TryFrom<ClientsTable> for ClientsBy {
+    type Error = &'static str;
+
+    fn try_from(table: ClientsTable) -> Result<Self, Self::Error> {
+        match (table.column, table.modulo) {
+            (Some(column), None) => Ok(Self::Column(column)),
+            (None, Some(modulo)) => Ok(Self::Modulo(modulo)),
+            (Some(_), Some(_)) => Err("expected one of `column` and `modulo`, found both"),
+            (None, None) => Err("expected one of `column` and `modulo`, found none"),
+        }
+    }
 }

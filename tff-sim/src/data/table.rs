@@ -4,9 +4,10 @@ use super::cells::{Cells, FrozenCells};
 use super::columns::{Layout, Plan, TensorPlan, position};
 use super::{ClientId, ClientsBy, DataConfig, DataError, InMemory, KeyProblem};
 use crate::files::{FileProblem, name_of};
-use csv::{ByteRecord, ReaderBuilder};
+use csv::{ByteRecord, Position, ReaderBuilder};
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use tff_exec::{Sequence, Value};
 use tff_types::Type;
@@ -27,19 +28,32 @@ pub(super) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<I
 }
 
 fn read(name: &str, table: &[u8], config: &DataConfig, element: &Type) -> Result<InMemory> {
+    check_encoding(name, table)?;
     let csv = |source| DataError::Csv { name: name.to_owned(), source };
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(table);
     let header = reader.headers().map_err(csv)?.iter().map(str::to_owned).collect::<Vec<_>>();
+    if let Some((column, expected, found)) = quote_problem(slice(table, 0..reader.position().byte())) {
+        return Err(mismatch(format!("{name}:1: column {}", column + 1), expected, found));
+    }
     let full_batch = config.batch_size.filter(|_| config.drop_remainder).map(|size| size.get() as u64);
     let plan = Plan::new(element, &config.columns, &header, full_batch).map_err(|error| error.in_file(name))?;
     let batches = Batches::new(config, &plan, element)?;
     let mut rows = Rows::new(name, table, &config.clients, &header, &plan)?;
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(csv)? {
+        rows.check_quotes(&record, record.position().map_or(0, Position::byte)..reader.position().byte())?;
         rows.push(&record)?;
     }
     let clients = rows.finish(&config.clients)?;
-    let count = clients.iter().map(|client| batches.of(client.n_rows).count()).sum::<usize>();
+    let counts = || clients.iter().map(|client| batches.of(client.n_rows).count());
+    let (count, without) = (counts().sum::<usize>(), counts().filter(|&count| count == 0).count());
+    if without > 0 {
+        let (size, n_clients) = (batches.size, clients.len());
+        tracing::warn!(
+            "{name}: data.drop_remainder leaves {without} of {n_clients} clients without a batch: \
+             they have fewer than {size} rows"
+        );
+    }
     let epochs = batches.epochs;
     if count.saturating_mul(epochs) > MAX_ELEMENTS {
         return Err(KeyProblem::TooManyElements { count, epochs, limit: MAX_ELEMENTS }.at("data.epochs"));
@@ -78,7 +92,7 @@ impl Batches {
     }
 
     /// The rows of each batch in an epoch of a client that has so many.
-    fn of(&self, n_rows: usize) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+    fn of(&self, n_rows: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let end = if self.only_full { n_rows - n_rows % self.size } else { n_rows };
         (0..end).step_by(self.size).map(move |start| start..end.min(start.saturating_add(self.size)))
     }
@@ -168,12 +182,23 @@ impl<'a> Rows<'a> {
             let place = cell_place(self.name, self.table, self.header, record, column);
             mismatch(place, "text", shown(cell))
         })?;
+        if id.is_empty() {
+            let place = cell_place(self.name, self.table, self.header, record, column);
+            return Err(mismatch(place, "a client", shown(cell)));
+        }
         if let Some(&client_idx) = self.by_name.get(id) {
             return Ok(client_idx);
         }
         self.by_name.insert(id.to_owned(), self.clients.len());
         self.clients.push(ClientRows::new(ClientId::Name(id.to_owned()), self.plan));
         Ok(self.clients.len() - 1)
+    }
+
+    /// Checks that each cell that begins with a quote ends with one. The reader takes what follows an open quote into one
+    /// cell, across lines, and rows would be lost without a word.
+    fn check_quotes(&self, record: &ByteRecord, range: Range<u64>) -> Result<()> {
+        let Some((column, expected, found)) = quote_problem(slice(self.table, range)) else { return Ok(()) };
+        Err(mismatch(cell_place(self.name, self.table, self.header, record, column), expected, found))
     }
 
     fn place(&self, record: &ByteRecord) -> String {
@@ -193,6 +218,52 @@ impl<'a> Rows<'a> {
         }
         Ok(self.clients)
     }
+}
+
+/// The bytes of the table that a row takes.
+fn slice(table: &[u8], range: Range<u64>) -> &[u8] {
+    let position = |byte| usize::try_from(byte).map_or(table.len(), |byte| byte.min(table.len()));
+    table.get(position(range.start)..position(range.end)).unwrap_or_default()
+}
+
+/// The first cell of a row whose quotes do not fit, with what was expected and found.
+fn quote_problem(row: &[u8]) -> Option<(usize, &'static str, &'static str)> {
+    if !row.contains(&b'"') {
+        return None;
+    }
+    let mut rest = row.trim_ascii_start();
+    for column in 0.. {
+        if let Some(mut quoted) = rest.strip_prefix(b"\"") {
+            rest = loop {
+                let Some(end) = quoted.iter().position(|&byte| byte == b'"') else {
+                    return Some((column, "a closing quote", "the end of the file"));
+                };
+                let after = quoted.get(end + 1..).unwrap_or_default();
+                match after.strip_prefix(b"\"") {
+                    Some(more) => quoted = more,
+                    None => break after,
+                }
+            };
+            if !matches!(rest.first(), None | Some(b',' | b'\r' | b'\n')) {
+                return Some((column, "a comma or the end of the row behind the closing quote", "more text"));
+            }
+        }
+        let end = rest.iter().position(|&byte| byte == b',')?;
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    None
+}
+
+/// Refuses what is compressed or in another encoding, with a hint: the reader would find only that it is no text.
+fn check_encoding(name: &str, table: &[u8]) -> Result<()> {
+    let found = match table {
+        [0x1f, 0x8b, ..] => "gzip: decompress it first",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd: decompress it first",
+        [b'P', b'K', 3, 4, ..] => "a zip archive: unpack it first",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16: convert it to UTF-8 first",
+        _ => return Ok(()),
+    };
+    Err(mismatch(name, "comma-separated values", found))
 }
 
 fn mismatch(place: impl Into<String>, expected: impl ToString, found: impl ToString) -> DataError {
@@ -231,7 +302,7 @@ impl ClientRows {
 }
 
 /// The tensor of these rows.
-fn batch(tensor: &TensorPlan, cells: &FrozenCells, is_batched: bool, rows: std::ops::Range<usize>) -> Result<Value> {
+fn batch(tensor: &TensorPlan, cells: &FrozenCells, is_batched: bool, rows: Range<usize>) -> Result<Value> {
     let n_rows = rows.len() as u64;
     let dims = is_batched.then_some(n_rows).into_iter().chain(tensor.row_dims.iter().copied()).collect();
     let width = tensor.columns.len();
@@ -320,9 +391,29 @@ mod tests {
         "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[1.0,2.0],[7.0,8.0]],[3,9]]]
         "v": []
         "#);
-        insta::assert_snapshot!(check("<float32[3,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns[0]: expected 6 columns for a row of float32[3,2], found 2");
+        insta::assert_snapshot!(check("<float32[3,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns[0]: expected 6 columns for a row of float32[3,2], whose first dimension is the batch only if data.drop_remainder is true and data.batch_size 3, found 2");
         insta::assert_snapshot!(check("<float32[2,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns: some tensors of <float32[2,2],int32[3]> begin with a dimension `?` for the batch and some do not");
         insta::assert_snapshot!(check_pair("clients = {modulo = 1}\ndrop_remainder = true", TABLE), @"data.batch_size: missing, and <float32[?,2],int32[?]> has a batch dimension");
+    }
+
+    #[test]
+    fn quotes_that_do_not_fit_are_refused() {
+        let config = "clients = {modulo = 1}\ncolumns = {s = \"s\", y = \"y\"}";
+        let check = |table: &str| check("<y=int32,s=str>", config, table);
+        insta::assert_snapshot!(check("s,y\n\"a,\"\"b\"\"\n\",1\nc\"d,2\n"), @r#"0: [{"y":1,"s":"a,\"b\"\n"},{"y":2,"s":"c\"d"}]"#);
+        insta::assert_snapshot!(check("s,y\na,1\n\n\"oops,2\nb,3\n"), @"d.csv:4: column s: expected a closing quote, found the end of the file");
+        insta::assert_snapshot!(check("s,y\na,1\n\"oops,2\n\"b\",3\n"), @"d.csv:3: column s: expected a comma or the end of the row behind the closing quote, found more text");
+        insta::assert_snapshot!(check("s,y\na,\"1\n"), @"d.csv:2: column y: expected a closing quote, found the end of the file");
+        insta::assert_snapshot!(check("s,\"y\na,1\n"), @"d.csv:1: column 2: expected a closing quote, found the end of the file");
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_with_a_hint() {
+        let ty: Type = "int32".parse().unwrap();
+        let config: DataConfig = toml::from_str("csv = \"d.csv\"\nclients = {modulo = 1}\ncolumns = \"y\"").unwrap();
+        let check = |table: &[u8]| read("d.csv", table, &config, &ty).unwrap_err().to_string();
+        insta::assert_snapshot!(check(&[0x1f, 0x8b, 8]), @"d.csv: expected comma-separated values, found gzip: decompress it first");
+        insta::assert_snapshot!(check(&[0xff, 0xfe, b'y', 0]), @"d.csv: expected comma-separated values, found UTF-16: convert it to UTF-8 first");
     }
 
     #[test]
@@ -331,6 +422,7 @@ mod tests {
         insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n1,x,3\n"), @r#"d.csv:3: column b: expected float32, found "x""#);
         insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n1,2,\n"), @"d.csv:3: column y: expected int32, found an empty cell");
         insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n\n1,2\n"), @"d.csv:4: expected 3 columns, found 2");
+        insta::assert_snapshot!(check("<y=int64,s=str>", "clients = {column = \"id\"}\ncolumns = {s = \"id\", y = \"y\"}", "id,y\nu,1.0\n,2.0\n"), @"d.csv:3: column id: expected a client, found an empty cell");
         insta::assert_snapshot!(check_pair(two, "a,b,y\n"), @"d.csv: expected rows below the header, found none");
         insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n"), @"data.clients.modulo: expected at most 1, the rows of d.csv, found 2");
         insta::assert_snapshot!(check_pair(two, "a,b\n1,2\n"), @"d.csv: data.columns[1]: no column `y`, found a, b");

@@ -115,6 +115,9 @@ pub fn read_encoded_parts(folder: &Path) -> Result<Vec<(&'static str, Message)>,
 /// The index, with its name.
 fn read_index(folder: &Path) -> Result<(String, Index), FileError> {
     let path = folder.join(INDEX);
+    if !path.exists() {
+        return Err(FileProblem::NoForm.of(name_of(folder)));
+    }
     let name = name_of(&path);
     let index = parse_toml(&read_text(&path)?).map_err(|problem| problem.of(&name))?;
     Ok((name, index))

@@ -1,7 +1,7 @@
 //! The configuration of a simulation: a TOML file whose paths are relative to itself.
 
 use crate::data::DataConfig;
-use crate::files::{FileError, name_of, parse_toml, read_text};
+use crate::files::{FileError, FileProblem, name_of, parse_toml, read_bytes, utf8};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,10 @@ impl Config {
     /// Where it cannot be read, or is no such configuration; with the line.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let name = name_of(path);
-        let config: Self = parse_toml(&read_text(path)?).map_err(|problem| problem.of(&name))?;
+        let config = utf8(&read_bytes(path)?)
+            .map_err(|_| FileProblem::unexpected("a configuration in TOML", "binary data"))
+            .and_then(|text| parse_toml::<Self>(&text))
+            .map_err(|problem| problem.of(&name))?;
         let mut config = Self { name, ..config };
         let folder = path.parent().unwrap_or(Path::new(""));
         for path in config.paths_mut() {
@@ -134,8 +137,10 @@ columns = ["p0..p63", "label"]
         insta::assert_snapshot!(check("rounds = 3", "rounds = 3\nclients_per_round = 0"), @"c.toml:3: invalid value: integer `0`, expected a nonzero usize");
         insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
         insta::assert_snapshot!(check("modulo = 2", "modulo = 0"), @"c.toml:8: invalid value: integer `0`, expected a nonzero usize");
-        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown variant `hash`, expected `column` or `modulo`");
-        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: wanted string or table");
+        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected `column` or `modulo`");
+        insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one of `column` and `modulo`, found both");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "{}"), @"c.toml:8: expected one of `column` and `modulo`, found none");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: invalid type: integer `20`, expected { column = NAME } or { modulo = N }");
         insta::assert_snapshot!(check("[\"p0..p63\", \"label\"]", "[1]"), @"c.toml:9: invalid type: integer `1`, expected a column, a list of columns by position or a table of columns by member");
         insta::assert_snapshot!(check("next = \"n.pb\"\n", ""), @"c.toml:3: missing field `next`");
         insta::assert_snapshot!(check("[data]", "[data"), @"c.toml:6: unclosed table, expected `]`");

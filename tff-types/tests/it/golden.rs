@@ -3,29 +3,19 @@
 //! Every row has to come out equal. Where ours differ on purpose, the row is listed with the reason.
 
 use crate::parse;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use prost::Message;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tff_proto::v0 as pb;
+use tff_testing::{decode_base64, field as text};
 use tff_types::{TemplateError, Type};
 
-fn read(name: &str) -> String {
-    let path = format!("{}/../testdata/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
 fn lines(name: &str) -> Vec<Value> {
-    read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    tff_testing::records(&format!("testdata/golden/{name}"))
 }
 
 fn vectors() -> Value {
-    serde_json::from_str(&read("vectors.json")).unwrap()
-}
-
-fn text<'a>(row: &'a Value, key: &str) -> &'a str {
-    row[key].as_str().unwrap_or_else(|| panic!("no text {key} in {row}"))
+    tff_testing::table("testdata/golden/vectors.json")
 }
 
 /// The types of `types.jsonl` by name.
@@ -52,7 +42,7 @@ fn check_notation(compact: &str, formatted: &str, wire: Option<&[u8]>) {
 #[test]
 fn notation_and_bytes_are_those_of_the_reference() {
     for row in lines("types.jsonl") {
-        let wire = row["proto"].as_str().map(|text| STANDARD.decode(text).unwrap());
+        let wire = row["proto"].as_str().map(decode_base64);
         check_notation(text(&row, "compact"), text(&row, "formatted"), wire.as_deref());
     }
     for row in vectors()["types"].as_array().unwrap() {

@@ -11,9 +11,4 @@ mod relations;
 mod templates;
 mod wire;
 
-use tff_types::Type;
-
-#[track_caller]
-fn parse(text: &str) -> Type {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-}
+use tff_testing::ty as parse;

@@ -7,10 +7,11 @@ use super::ExecutorArgs;
 use crate::log::LogArgs;
 use crate::output;
 use crate::progress::Progress;
+use crate::usage::UsageError;
 use crate::workers::WorkersArgs;
 use anyhow::Result;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tff_sim::simulation::{Config, History, RoundReport, Simulation};
 
 const EXAMPLES: &str = "\
@@ -26,8 +27,8 @@ Keys of the configuration, a TOML file; paths are relative to it:
   rounds                      the number of rounds
   clients_per_round           how many clients take part in a round; all by default
   seed                        decides which ones, 0 by default
-  metrics                     paths into the metrics of a round, such as [\"client_work.train\"]: numbers
-                              to show, or structs of them; by default all numbers
+  metrics                     paths into the metrics of a round, such as [\"client_work.train\"]:
+                              numbers to show, or structs of them; by default all numbers
   history, plot               files as written by --history and --plot
   process.initialize          ( -> S@SERVER)
   process.next                (<S@SERVER,{D*}@CLIENTS> -> <state=S@SERVER,metrics=M@SERVER>)
@@ -37,16 +38,17 @@ Keys of the configuration, a TOML file; paths are relative to it:
   evaluate.set_model_weights  (<E,W> -> E)
   evaluate.metrics            paths into the metrics of the evaluation
   data.csv                    comma-separated values with a header
-  data.clients                which rows belong to which client: { column = \"name\" }, those with the
-                              same value in a column, or { modulo = N }, row r (from 0) to client r mod N
-  data.batch_size             rows in a batch, where the tensors of D begin with a dimension `?`; the last
-                              batch of a client may be smaller
-  data.drop_remainder         true leaves out rows that fill no batch; then the dimension may also be that
-                              number of rows, as computations in XLA need it
+  data.clients                which rows belong to which client: { column = \"name\" }, those with
+                              the same value in a column, or { modulo = N }, row r (from 0) to
+                              client r mod N
+  data.batch_size             rows in a batch, where the tensors of D begin with a dimension `?`;
+                              the last batch of a client may be smaller
+  data.drop_remainder         true leaves out rows that fill no batch; then the dimension may also
+                              be that number of rows, as computations in XLA need it
   data.epochs                 how often a client goes through its rows in a round, 1 by default
-  data.columns                the columns of D: for a struct, a list by position or a table by member; for
-                              a tensor, a column, a range \"p0..p63\" in the order of the header, a
-                              pattern \"p*\", or a list of these
+  data.columns                the columns of D: for a struct, a list by position or a table by
+                              member; for a tensor, a column, a range \"p0..p63\" in the order of
+                              the header, a pattern \"p*\", or a list of these
 
 The section [evaluate] may be left out. The seed and the number of a round decide, by SplitMix64 and
 a partial Fisher-Yates shuffle, which clients take part in it; they keep their order.
@@ -89,6 +91,9 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, log: &LogArgs) -> Result<()> {
+        if self.history.as_deref() == Some(Path::new("-")) {
+            return Err(UsageError::value("--history must be a file: the rounds are printed to stdout anyway").into());
+        }
         let mut config = Config::read(&self.config)?;
         config.rounds = self.rounds.unwrap_or(config.rounds);
         config.clients_per_round = self.clients_per_round.or(config.clients_per_round);

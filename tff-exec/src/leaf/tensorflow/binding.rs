@@ -5,54 +5,54 @@ use super::status::{prepare_error, run_error};
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use tff_ir::{SequenceBinding, TensorFlowBinding};
-use tff_types::{DType, TensorType, Type, TypeKind};
+use tff_types::{DType, Step, TensorType, Type, TypeKind};
 
 /// A type together with its binding. Leaves are numbered in depth-first order.
 #[derive(Debug)]
-pub(in crate::leaf) enum Slot {
+pub(super) enum Slot {
     /// A tensor.
     Tensor(TensorType, usize),
     /// A sequence of elements of this type, as the serialized graph of a dataset.
     Sequence(Type, usize),
-    /// A struct; each element with how a path names it.
-    Struct(Vec<(String, Slot)>),
+    /// A struct; each element with the step to it.
+    Struct(Vec<(Step, Slot)>),
 }
 
-/// A tensor of the graph that a leaf is bound to.
+/// A tensor of the graph that a part of a type is bound to.
 #[derive(Debug)]
-pub(in crate::leaf) struct Leaf {
-    pub(in crate::leaf) name: TensorName,
-    pub(in crate::leaf) dtype: DType,
+pub(super) struct Endpoint {
+    pub(super) name: TensorName,
+    pub(super) dtype: DType,
     /// The type of the elements where the tensor is a dataset, and not what one serializes to.
-    pub(in crate::leaf) dataset: Option<Type>,
+    pub(super) dataset: Option<Type>,
     /// Which part of the signature it belongs to, `parameter.x`.
-    pub(in crate::leaf) place: String,
+    pub(super) place: String,
 }
 
 /// The parameter of a computation, which has one or none.
 #[derive(Debug)]
-pub(in crate::leaf) struct Parameter(Option<(Type, Slot)>);
+pub(super) struct Parameter(Option<(Type, Slot)>);
 
 impl Parameter {
-    /// Binds the parameter's type; appends the tensors to `leaves`.
+    /// Binds the parameter's type; appends the tensors to `endpoints`.
     ///
     /// # Errors
     /// [`ExecError::Prepare`] where type and binding are not parallel.
-    pub(in crate::leaf) fn bind(
+    pub(super) fn bind(
         binding: Option<&TensorFlowBinding>,
         ty: Option<&Type>,
-        leaves: &mut Vec<Leaf>,
+        endpoints: &mut Vec<Endpoint>,
     ) -> Result<Self, ExecError> {
         match (binding, ty) {
-            (Some(binding), Some(ty)) => Ok(Self(Some((ty.clone(), Slot::bind(binding, ty, "parameter", leaves)?)))),
+            (Some(binding), Some(ty)) => Ok(Self(Some((ty.clone(), Slot::bind(binding, ty, "parameter", endpoints)?)))),
             (None, None) => Ok(Self(None)),
             (Some(_), None) => Err(prepare_error("a binding of a parameter for a type without one")),
             (None, Some(ty)) => Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
         }
     }
 
-    /// The types of the leaves, if all are tensors.
-    pub(in crate::leaf) fn tensors(&self) -> Option<Vec<&TensorType>> {
+    /// The types of the endpoints, if all are tensors.
+    pub(super) fn tensors(&self) -> Option<Vec<&TensorType>> {
         self.0.as_ref().map_or(Some(Vec::new()), |(_, slot)| slot.tensors())
     }
 
@@ -60,7 +60,7 @@ impl Parameter {
     ///
     /// # Errors
     /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`], and as [`Slot::collect`].
-    pub(in crate::leaf) fn collect(
+    pub(super) fn collect(
         &self,
         argument: Option<Value>,
         feed: &mut dyn FnMut(Fed) -> Result<(), ExecError>,
@@ -74,39 +74,39 @@ impl Parameter {
     }
 }
 
-/// What a leaf is fed with: checked to be of its type.
-pub(in crate::leaf) enum Fed {
+/// What an endpoint is fed with: checked to be of its type.
+pub(super) enum Fed {
     Tensor(Tensor),
     Sequence(Sequence),
 }
 
 impl Slot {
-    /// Binds a type; appends the tensors to `leaves`. `place` is what errors call the whole.
+    /// Binds a type; appends the tensors to `endpoints`. `place` is what errors call the whole.
     ///
     /// # Errors
     /// [`ExecError::Prepare`] where type and binding are not parallel.
-    pub(in crate::leaf) fn bind(
+    pub(super) fn bind(
         binding: &TensorFlowBinding,
         ty: &Type,
         place: &str,
-        leaves: &mut Vec<Leaf>,
+        endpoints: &mut Vec<Endpoint>,
     ) -> Result<Self, ExecError> {
-        let mut leaf = |name: &str, dtype, dataset| -> Result<usize, ExecError> {
+        let mut endpoint = |name: &str, dtype, dataset| -> Result<usize, ExecError> {
             let name =
                 TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
-            leaves.push(Leaf { name, dtype, dataset, place: place.to_owned() });
-            Ok(leaves.len() - 1)
+            endpoints.push(Endpoint { name, dtype, dataset, place: place.to_owned() });
+            Ok(endpoints.len() - 1)
         };
         match (binding, ty.kind()) {
             (TensorFlowBinding::Tensor(name), TypeKind::Tensor(tensor)) => {
-                Ok(Self::Tensor(tensor.clone(), leaf(name, tensor.dtype, None)?))
+                Ok(Self::Tensor(tensor.clone(), endpoint(name, tensor.dtype, None)?))
             }
             (TensorFlowBinding::Sequence(binding), TypeKind::Sequence(sequence)) => {
                 let (name, dataset) = match binding {
                     SequenceBinding::Variant(name) => (name, Some(sequence.element.clone())),
                     SequenceBinding::GraphDef(name) => (name, None),
                 };
-                Ok(Self::Sequence(sequence.element.clone(), leaf(name, DType::String, dataset)?))
+                Ok(Self::Sequence(sequence.element.clone(), endpoint(name, DType::String, dataset)?))
             }
             (TensorFlowBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {
@@ -114,7 +114,7 @@ impl Slot {
                     return Err(prepare_error(reason).at(place));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
-                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), leaves)?;
+                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), endpoints)?;
                     Ok((step, slot))
                 });
                 Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
@@ -123,8 +123,8 @@ impl Slot {
         }
     }
 
-    /// The types of the leaves, if all are tensors.
-    pub(in crate::leaf) fn tensors(&self) -> Option<Vec<&TensorType>> {
+    /// The types of the endpoints, if all are tensors.
+    pub(super) fn tensors(&self) -> Option<Vec<&TensorType>> {
         fn append<'a>(slot: &'a Slot, tensors: &mut Vec<&'a TensorType>) -> bool {
             match slot {
                 Slot::Tensor(ty, _) => tensors.push(ty),
@@ -137,13 +137,13 @@ impl Slot {
         append(self, &mut tensors).then_some(tensors)
     }
 
-    /// Checks a value against the type and takes it apart: `feed` gets what belongs to each leaf,
+    /// Checks a value against the type and takes it apart: `feed` gets what belongs to each endpoint,
     /// in their order.
     ///
     /// # Errors
     /// [`ExecError::Mismatch`], with the path, for a value that is not of the type; those of
     /// `feed`.
-    pub(in crate::leaf) fn collect(
+    pub(super) fn collect(
         &self,
         value: Value,
         feed: &mut dyn FnMut(Fed) -> Result<(), ExecError>,
@@ -159,7 +159,7 @@ impl Slot {
             }
             (Self::Struct(slots), Value::Struct(values)) if slots.len() == values.len() => {
                 for ((step, slot), value) in slots.iter().zip(values.into_elements()) {
-                    slot.collect(value, feed).map_err(|error| error.at(step.as_str()))?;
+                    slot.collect(value, feed).map_err(|error| error.at(step.clone()))?;
                 }
                 Ok(())
             }
@@ -167,14 +167,11 @@ impl Slot {
         }
     }
 
-    /// The value that the leaves make up; `fetch` gives the tensor of a leaf.
+    /// The value that the endpoints make up; `fetch` gives the tensor of an endpoint.
     ///
     /// # Errors
     /// [`ExecError::Run`], with the path, where a tensor is not of the type; those of `fetch`.
-    pub(in crate::leaf) fn build(
-        &self,
-        fetch: &mut dyn FnMut(usize) -> Result<Tensor, ExecError>,
-    ) -> Result<Value, ExecError> {
+    pub(super) fn build(&self, fetch: &mut dyn FnMut(usize) -> Result<Tensor, ExecError>) -> Result<Value, ExecError> {
         Ok(match self {
             Self::Tensor(ty, index) => {
                 let tensor = fetch(*index)?;
@@ -190,7 +187,7 @@ impl Slot {
                 Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph.clone())))
             }
             Self::Struct(slots) => {
-                let values = slots.iter().map(|(step, slot)| slot.build(fetch).map_err(|it| it.at(step.as_str())));
+                let values = slots.iter().map(|(step, slot)| slot.build(fetch).map_err(|it| it.at(step.clone())));
                 Value::Struct(values.collect::<Result<_, _>>()?)
             }
         })

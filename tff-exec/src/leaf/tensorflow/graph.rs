@@ -4,7 +4,7 @@
 //! a placeholder of the string that it serializes to, with an op behind it that reads the string,
 //! and an op that serializes is added to a dataset that is fetched.
 
-use super::binding::Leaf;
+use super::binding::Endpoint;
 use super::status::prepare_error;
 use crate::ExecError;
 use crate::values::Layout;
@@ -21,14 +21,14 @@ use tff_types::{Shape, TensorType};
 
 /// The name of a tensor: an op and which of its outputs, written `op:0` or `op`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::leaf) struct TensorName {
-    pub(in crate::leaf) op: String,
-    pub(in crate::leaf) index: i32,
+pub(super) struct TensorName {
+    pub(super) op: String,
+    pub(super) index: i32,
 }
 
 impl TensorName {
     /// Reads a name; `None` where it is empty or that of an op alone (`^op`).
-    pub(in crate::leaf) fn parse(name: &str) -> Option<Self> {
+    pub(super) fn parse(name: &str) -> Option<Self> {
         let (op, index) = match name.rsplit_once(':') {
             Some((op, index)) => (op, index.parse().ok().filter(|&index: &i32| index >= 0)?),
             None => (name, 0),
@@ -47,7 +47,7 @@ impl fmt::Display for TensorName {
 ///
 /// # Errors
 /// [`ExecError::Prepare`] where the message is another one or damaged.
-pub(in crate::leaf) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
+pub(super) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
     let name = graph.type_url.rsplit('/').next().unwrap_or_default();
     if name != GraphDef::full_name() {
         return Err(prepare_error(format!("expected a {}, found `{}`", GraphDef::full_name(), graph.type_url)));
@@ -58,24 +58,24 @@ pub(in crate::leaf) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
     })
 }
 
-/// Makes every dataset that a leaf is bound to a string; says whether the graph has changed.
+/// Makes every dataset that an endpoint is bound to a string; says whether the graph has changed.
 ///
 /// # Errors
 /// [`ExecError::Prepare`] where a parameter is bound to something that is no placeholder.
 pub(super) fn serialize_datasets(
     graph: &mut GraphDef,
-    parameter: &[Leaf],
-    result: &mut [Leaf],
+    parameter: &[Endpoint],
+    result: &mut [Endpoint],
 ) -> Result<bool, ExecError> {
     let mut names = Names::of(&graph.node);
     let mut added = Vec::new();
     let mut readers = BTreeMap::new();
     // Options become part of a dataset that is serialized again: there the results stay as they are.
-    let with_options = result.iter().all(|leaf| leaf.dataset.is_none());
-    for leaf in parameter {
-        let Some(element) = &leaf.dataset else { continue };
-        let op = &leaf.name.op;
-        feed_string(graph, leaf)?;
+    let with_options = result.iter().all(|endpoint| endpoint.dataset.is_none());
+    for endpoint in parameter {
+        let Some(element) = &endpoint.dataset else { continue };
+        let op = &endpoint.name.op;
+        feed_string(graph, endpoint)?;
         let mut reader = names.fresh("dataset_from_graph");
         added.push(node(&reader, "DatasetFromGraph", &[op], []));
         if with_options && let Ok(layout) = Layout::of(element) {
@@ -86,8 +86,8 @@ pub(super) fn serialize_datasets(
         readers.insert(op.clone(), reader);
     }
     redirect(graph, &readers);
-    for leaf in result {
-        if leaf.dataset.is_none() || (readers.contains_key(&leaf.name.op) && leaf.name.index == 0) {
+    for endpoint in result {
+        if endpoint.dataset.is_none() || (readers.contains_key(&endpoint.name.op) && endpoint.name.index == 0) {
             // No dataset, or that of the parameter: the string that is fed is the result.
             continue;
         }
@@ -97,8 +97,8 @@ pub(super) fn serialize_datasets(
             ("external_state_policy", Attr::I(0)),
             ("strip_device_assignment", Attr::B(true)),
         ];
-        added.push(node(&writer, "DatasetToGraphV2", &[&leaf.name.to_string()], attrs));
-        leaf.name = TensorName { op: writer, index: 0 };
+        added.push(node(&writer, "DatasetToGraphV2", &[&endpoint.name.to_string()], attrs));
+        endpoint.name = TensorName { op: writer, index: 0 };
     }
     let changed = !added.is_empty();
     graph.node.extend(added);
@@ -118,11 +118,11 @@ pub(super) fn destroy(graph: &mut GraphDef, variables: &[String]) -> Vec<String>
 }
 
 /// Makes the placeholder of a dataset one of a string.
-fn feed_string(graph: &mut GraphDef, leaf: &Leaf) -> Result<(), ExecError> {
-    let placeholder = graph.node.iter_mut().find(|node| node.name == leaf.name.op && leaf.name.index == 0);
+fn feed_string(graph: &mut GraphDef, endpoint: &Endpoint) -> Result<(), ExecError> {
+    let placeholder = graph.node.iter_mut().find(|node| node.name == endpoint.name.op && endpoint.name.index == 0);
     let placeholder = placeholder.filter(|node| is_dataset_placeholder(node)).ok_or_else(|| {
-        prepare_error(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", leaf.name))
-            .at(leaf.place.as_str())
+        prepare_error(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", endpoint.name))
+            .at(endpoint.place.as_str())
     })?;
     placeholder.attr.clear();
     placeholder.attr.insert("dtype".to_owned(), attr(Attr::Type(DataType::DtString as i32)));

@@ -6,10 +6,11 @@
 //! tensors that were fetched.
 
 mod abi;
-pub(super) mod binding;
+mod binding;
 mod dataset;
 mod ffi;
-pub(super) mod graph;
+mod graph;
+mod kernels;
 mod library;
 mod native;
 mod pool;
@@ -18,9 +19,9 @@ mod reduce;
 mod runner;
 mod session;
 mod state;
-pub(super) mod status;
+mod status;
 
-use crate::leaf::{Prepared, recent::Recent};
+use crate::leaf::{Keep, Prepared, recent::Recent};
 use crate::values::{ExecError, ReadDataset, Value};
 use bytes::Bytes;
 use dataset::{Form, Reader};
@@ -36,8 +37,8 @@ use tff_types::{FunctionType, Type};
 pub struct Options {
     /// What runs graphs.
     pub library: Library,
-    /// How many prepared computations are kept; the one unused for longest makes room.
-    pub max_prepared: usize,
+    /// How many prepared computations are kept, and for how long.
+    pub keep: Keep,
     /// Whether graphs that are simple enough are run without TensorFlow. The results are the same.
     pub kernels: bool,
     /// The most elements that a dataset is read to.
@@ -50,7 +51,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             library: Library::default(),
-            max_prepared: 512,
+            keep: Keep::default(),
             kernels: true,
             max_sequence_elements: 1 << 20,
             max_sequence_bytes: 1 << 31,
@@ -76,7 +77,7 @@ impl TensorFlow {
     /// was opened. Nothing here writes to the environment: only a program knows when that is sound.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let (prepared, readers) = (Recent::new(options.max_prepared), Recent::new(options.max_prepared));
+        let (prepared, readers) = (Recent::new(options.keep), Recent::new(options.keep));
         Self { options, prepared, readers }
     }
 
@@ -104,13 +105,25 @@ impl TensorFlow {
     /// [`ExecError::Library`] without a library, [`ExecError::Prepare`], with the place, where the
     /// graph is damaged, an op is missing, or bindings and type do not fit each other.
     pub fn prepare(&self, comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-        let runner = self.prepared.get_or_make(
+        let runner: Result<_, ExecError> = self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
-            || Runner::new(comp, ty, &self.options).map(Arc::new),
-        )?;
-        Ok(runner)
+            || {
+                let runner = Runner::new(comp, ty, &self.options)?;
+                let bytes = runner.bytes();
+                Ok((Arc::new(runner), bytes))
+            },
+        );
+        Ok(runner?)
+    }
+
+    /// Lets go of what has been unused for long: called now and then by who runs for long. Gives how
+    /// many computations are kept, and about how many bytes they take.
+    pub fn tidy(&self) -> (usize, usize) {
+        self.readers.tidy();
+        self.prepared.tidy();
+        self.prepared.size()
     }
 
     /// What reads datasets of this element type.
@@ -119,7 +132,7 @@ impl TensorFlow {
             &(element.clone(), form),
             |(ty, form), (other, other_form)| ty.ptr_eq(other) && form == other_form,
             |key, other| key == other,
-            || Reader::new(self.library()?, element, form).map(Arc::new),
+            || Ok((Arc::new(Reader::new(self.library()?, element, form)?), runner::SESSION_BYTES)),
         )
     }
 }
@@ -140,8 +153,8 @@ impl fmt::Debug for TensorFlow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TensorFlow")
             .field("options", &self.options)
-            .field("prepared", &self.prepared.len())
-            .field("readers", &self.readers.len())
+            .field("prepared", &self.prepared.size().0)
+            .field("readers", &self.readers.size().0)
             .finish()
     }
 }

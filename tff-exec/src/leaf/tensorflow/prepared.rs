@@ -1,6 +1,6 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
-use super::binding::{Fed, Leaf, Parameter, Slot};
+use super::binding::{Endpoint, Fed, Parameter, Slot};
 use super::ffi::{Api, Graph, Native, Operation, Port, Session};
 use super::graph::{self, TensorName};
 use super::pool::Sessions;
@@ -22,11 +22,11 @@ pub(super) struct Callable {
     library: &'static Api,
     parameter: Parameter,
     result: Slot,
-    /// Where the leaves of the parameter are fed, in their order.
+    /// Where the endpoints of the parameter are fed, in their order.
     feeds: Vec<Port>,
     /// The tensors that are fetched, each once.
     fetches: Vec<Port>,
-    /// Where each leaf of the result comes from.
+    /// Where each endpoint of the result comes from.
     sources: Vec<Source>,
     initialize: Option<Operation>,
     token: Option<(Port, Native)>,
@@ -38,7 +38,7 @@ pub(super) struct Callable {
 enum Source {
     /// It is this one of the fetched tensors.
     Fetched(usize),
-    /// It is this leaf of the argument: TensorFlow refuses to fetch what is fed.
+    /// It is this endpoint of the argument: TensorFlow refuses to fetch what is fed.
     Argument(usize),
 }
 
@@ -67,18 +67,18 @@ impl Callable {
 
         let mut indices = BTreeMap::new();
         let mut feeds = Vec::with_capacity(fed.len());
-        for (index, leaf) in fed.iter().enumerate() {
-            if indices.insert(leaf.name.clone(), Source::Argument(index)).is_some() {
-                let reason = format!("two parts of the parameter are bound to `{}`", leaf.name);
-                return Err(prepare_error(reason).at(leaf.place.as_str()));
+        for (index, endpoint) in fed.iter().enumerate() {
+            if indices.insert(endpoint.name.clone(), Source::Argument(index)).is_some() {
+                let reason = format!("two parts of the parameter are bound to `{}`", endpoint.name);
+                return Err(prepare_error(reason).at(endpoint.place.as_str()));
             }
-            feeds.push(port(&graph, leaf)?);
+            feeds.push(port(&graph, endpoint)?);
         }
         let mut fetches = Vec::new();
         let mut sources = Vec::with_capacity(fetched.len());
-        for leaf in &fetched {
-            let port = port(&graph, leaf)?;
-            let source = *indices.entry(leaf.name.clone()).or_insert_with(|| {
+        for endpoint in &fetched {
+            let port = port(&graph, endpoint)?;
+            let source = *indices.entry(endpoint.name.clone()).or_insert_with(|| {
                 fetches.push(port);
                 Source::Fetched(fetches.len() - 1)
             });
@@ -110,8 +110,8 @@ impl Callable {
         // A result without tensors, or of the argument's own, needs no run.
         let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(natives)? };
         let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
-        self.result.build(&mut |leaf| {
-            let native = self.sources.get(leaf).and_then(|source| match *source {
+        self.result.build(&mut |endpoint| {
+            let native = self.sources.get(endpoint).and_then(|source| match *source {
                 Source::Fetched(index) => fetched.get(index),
                 Source::Argument(index) => natives.get(index),
             });
@@ -168,19 +168,19 @@ pub(super) fn operation(graph: &Graph, name: &str) -> Result<Operation, ExecErro
     graph.operation(name).ok_or_else(|| prepare_error(format!("the graph has no op `{name}`")))
 }
 
-/// The tensor that a leaf is bound to, checked to be of its element type.
-fn port(graph: &Graph, leaf: &Leaf) -> Result<Port, ExecError> {
+/// The tensor that an endpoint is bound to, checked to be of its element type.
+fn port(graph: &Graph, endpoint: &Endpoint) -> Result<Port, ExecError> {
     let find = || {
-        let TensorName { op, index } = &leaf.name;
+        let TensorName { op, index } = &endpoint.name;
         let found = operation(graph, op)?.output(*index);
         let (port, number) = found.ok_or_else(|| prepare_error(format!("the op `{op}` has no output {index}")))?;
-        if number == leaf.dtype.number() || number == leaf.dtype.number() + REFERENCE {
+        if number == endpoint.dtype.number() || number == endpoint.dtype.number() + REFERENCE {
             return Ok(port);
         }
         let found = DType::from_number(number).map_or_else(|| format!("type {number}"), |dtype| dtype.to_string());
-        Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", leaf.name, leaf.dtype)))
+        Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", endpoint.name, endpoint.dtype)))
     };
-    find().map_err(|error: ExecError| error.at(leaf.place.as_str()))
+    find().map_err(|error: ExecError| error.at(endpoint.place.as_str()))
 }
 
 /// What TensorFlow adds to the number of an element type for a variable of it, in graphs of
@@ -199,6 +199,6 @@ fn token(library: &'static Api, graph: &Graph, name: &str) -> Result<Option<(Por
         return Ok(None);
     }
     let name = TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
-    let leaf = Leaf { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
-    Ok(Some((port(graph, &leaf)?, Native::from_string(library, Bytes::new())?)))
+    let endpoint = Endpoint { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
+    Ok(Some((port(graph, &endpoint)?, Native::from_string(library, Bytes::new())?)))
 }

@@ -5,13 +5,13 @@ use crate::ExecError;
 use crate::leaf::one_line;
 
 /// The leaf's name in errors.
-pub(in crate::leaf) const LEAF: &str = "TensorFlow";
+pub(super) const LEAF: &str = "TensorFlow";
 
 pub(super) fn prepare_error(reason: impl Into<String>) -> ExecError {
     ExecError::Prepare { leaf: LEAF, reason: reason.into() }
 }
 
-pub(in crate::leaf) fn run_error(reason: impl Into<String>) -> ExecError {
+pub(super) fn run_error(reason: impl Into<String>) -> ExecError {
     ExecError::Run { leaf: LEAF, reason: reason.into() }
 }
 

@@ -6,15 +6,19 @@ use super::signature::ArrayShape;
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Tensor, Value};
 use tff_ir::XlaBinding;
-use tff_types::{TensorType, Type, TypeKind};
+use tff_types::{Step, TensorType, Type, TypeKind};
 
 /// A type together with its binding: each tensor with its position in the module's signature.
+///
+/// TensorFlow's leaf has a tree of the same form. The two share no code: theirs is taken apart by
+/// value, so that kernels may write into an argument, numbers its tensors as they come, and has
+/// sequences; this one borrows, and puts tensors where a signature says.
 #[derive(Debug)]
 pub(super) enum Slot {
     /// A tensor.
     Tensor(TensorType, usize),
-    /// A struct; each element with how a path names it.
-    Struct(Vec<(String, Slot)>),
+    /// A struct; each element with the step to it.
+    Struct(Vec<(Step, Slot)>),
 }
 
 /// One side of a module's signature, while a type is bound to it.
@@ -95,7 +99,7 @@ impl Slot {
             }
             (Self::Struct(slots), Value::Struct(values)) if slots.len() == values.len() => {
                 for ((step, slot), value) in slots.iter().zip(values.iter()) {
-                    slot.collect(value, tensors).map_err(|error| error.at(step.as_str()))?;
+                    slot.collect(value, tensors).map_err(|error| error.at(step.clone()))?;
                 }
             }
             _ => return Err(ExecError::mismatch(self.describe(), value.describe())),

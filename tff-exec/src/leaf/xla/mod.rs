@@ -14,7 +14,7 @@ mod runtime;
 mod signature;
 
 use crate::ExecError;
-use crate::leaf::{Prepared, recent::Recent};
+use crate::leaf::{Keep, Prepared, recent::Recent};
 pub use pjrt::{OptionValue, Plugin};
 use prepared::{Callable, Checked};
 use std::fmt;
@@ -31,6 +31,10 @@ fn prepare_error(reason: impl Into<String>) -> ExecError {
 fn run_error(reason: impl Into<String>) -> ExecError {
     ExecError::Run { leaf: LEAF, reason: reason.into() }
 }
+
+/// About what the machine code of a module takes, whatever its size; beside it the library keeps the
+/// module in several forms.
+const MACHINE_CODE_BYTES: usize = 1 << 17;
 
 /// The library that compiles and runs modules.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,18 +55,12 @@ impl Default for Library {
 }
 
 /// What a leaf runs on, and what it keeps.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// What compiles and runs modules.
     pub library: Library,
-    /// How many prepared computations are kept; the one unused for longest makes room.
-    pub max_prepared: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { library: Library::default(), max_prepared: 512 }
-    }
+    /// How many prepared computations are kept, and for how long.
+    pub keep: Keep,
 }
 
 /// The XLA leaf: prepares computations and remembers them.
@@ -78,7 +76,7 @@ impl Xla {
     /// for plugins too.
     #[must_use]
     pub const fn new(options: Options) -> Self {
-        let prepared = Recent::new(options.max_prepared);
+        let prepared = Recent::new(options.keep);
         Self { options, prepared }
     }
 
@@ -109,6 +107,13 @@ impl Xla {
         Checked::new(comp, ty).map(drop)
     }
 
+    /// Lets go of what has been unused for long: called now and then by who runs for long. Gives how
+    /// many computations are kept, and about how many bytes they take.
+    pub fn tidy(&self) -> (usize, usize) {
+        self.prepared.tidy();
+        self.prepared.size()
+    }
+
     /// Checks and compiles a computation of this type, or finds it among those that were.
     ///
     /// # Errors
@@ -121,11 +126,12 @@ impl Xla {
             |key, other| key == other,
             || {
                 let checked = Checked::new(comp, ty)?;
-                Ok(match &self.options.library {
+                let prepared: Arc<dyn Prepared> = match &self.options.library {
                     Library::Plugin(plugin) => Arc::new(Callable::new(comp, checked, pjrt::open(plugin)?)?),
                     #[cfg(feature = "xla")]
                     Library::Linked => Arc::new(Callable::new(comp, checked, extension::open()?)?),
-                })
+                };
+                Ok((prepared, comp.hlo_module.value.len().saturating_mul(4).saturating_add(MACHINE_CODE_BYTES)))
             },
         )
     }
@@ -139,6 +145,6 @@ impl Default for Xla {
 
 impl fmt::Debug for Xla {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Xla").field("options", &self.options).field("prepared", &self.prepared.len()).finish()
+        f.debug_struct("Xla").field("options", &self.options).field("prepared", &self.prepared.size().0).finish()
     }
 }

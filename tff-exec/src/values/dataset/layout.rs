@@ -3,7 +3,7 @@
 use crate::ExecError;
 use crate::values::{Tensor, Value, check_tensor, steps};
 use tff_ir::Array;
-use tff_types::{StructType, TensorType, Type, TypeKind};
+use tff_types::{Step, StructType, TensorType, Type, TypeKind};
 
 /// The type of an element, its tensors numbered as TensorFlow's `nest` flattens them.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Layout {
 enum Part {
     Tensor(usize),
     /// In the declared order; each element with how a path names it.
-    Struct(Vec<(String, Part)>),
+    Struct(Vec<(Step, Part)>),
 }
 
 impl Layout {
@@ -67,7 +67,7 @@ impl Layout {
             }
             (Part::Struct(parts), Value::Struct(values)) if parts.len() == values.len() => {
                 parts.iter().zip(values.iter()).try_for_each(|((step, part), value)| {
-                    self.flatten_part(part, value, arrays).map_err(|error| error.at(step.as_str()))
+                    self.flatten_part(part, value, arrays).map_err(|error| error.at(step.clone()))
                 })
             }
             (Part::Tensor(index), value) => {
@@ -104,7 +104,7 @@ impl Layout {
             Part::Struct(parts) => {
                 let values = parts
                     .iter()
-                    .map(|(step, part)| self.build_part(part, component).map_err(|error| error.at(step.as_str())));
+                    .map(|(step, part)| self.build_part(part, component).map_err(|error| error.at(step.clone())));
                 Ok(Value::Struct(values.collect::<Result<_, _>>()?))
             }
         }

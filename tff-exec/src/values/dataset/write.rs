@@ -10,7 +10,7 @@ use std::iter;
 use tff_ir::Array;
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::{DataType, GraphDef, NodeDef, TensorProto, VersionDef};
-use tff_types::{DType, Dim, Shape, TensorType, Type};
+use tff_types::{DType, Dim, Shape, Step, TensorType, Type};
 
 /// The most bytes that a protobuf message may have.
 const MAX_BYTES: usize = i32::MAX as usize;
@@ -30,7 +30,7 @@ pub(crate) fn write(elements: &[Value], element: &Type) -> Result<Bytes, ExecErr
     let rows = elements
         .iter()
         .enumerate()
-        .map(|(index, value)| layout.flatten(value).map_err(|error| error.at(format!("[{index}]"))))
+        .map(|(index, value)| layout.flatten(value).map_err(|error| error.at(Step::Index(index))))
         .collect::<Result<Vec<_>, _>>()?;
     check_size(&rows)?;
     let mut graph = Writer { nodes: Vec::new() };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tff_ir::Array;
 use tff_proto::v0 as pb;
-use tff_types::{Placement, PlacementSpec, Type, TypeKind};
+use tff_types::{Placement, PlacementSpec, Step, Type, TypeKind};
 
 /// Makes the function of this type that a message describes.
 pub(crate) type ReadFunction<'a> = dyn Fn(&pb::Computation, &Type) -> Result<Function, ExecError> + 'a;
@@ -106,8 +106,7 @@ impl Reader<'_> {
 
     fn sequence(&mut self, value: &pb::value::Sequence, ty: Option<&Type>) -> Result<Value, ExecError> {
         use pb::value::sequence::Value as S;
-        let stated = value.element_type.as_ref().map(Type::from_proto).transpose();
-        let stated = stated.map_err(|error| ExecError::Decode(error.to_string()))?;
+        let stated = value.element_type.as_ref().map(Type::from_proto).transpose()?;
         let element = match ty.map(|ty| (ty, ty.as_sequence())) {
             None => stated,
             Some((ty, None)) => return Err(ExecError::mismatch(ty, "a sequence")),
@@ -133,7 +132,7 @@ impl Reader<'_> {
                 (self.dialect.arrays, self.dialect.elements) = (true, true);
                 let element = element.ok_or_else(|| ExecError::mismatch("a sequence with its element type", "none"))?;
                 let elements = value.element.iter().enumerate().map(|(index, flat)| {
-                    self.element(&flat.flat_value, &element).map_err(|error| error.at_element(index, None))
+                    self.element(&flat.flat_value, &element).map_err(|error| error.at(Step::Index(index)))
                 });
                 let elements: Arc<[Value]> = elements.collect::<Result<_, _>>()?;
                 Ok(Value::Sequence(Sequence::from_elements(element, elements)))
@@ -209,7 +208,7 @@ impl Reader<'_> {
                     return Err(ExecError::mismatch(ty, format!("{found} values that may differ")));
                 }
                 let members = values.iter().enumerate().map(|(client_idx, value)| {
-                    self.read_at(value, member, depth + 1).map_err(|error| error.at_element(client_idx, None))
+                    self.read_at(value, member, depth + 1).map_err(|error| error.at(Step::Index(client_idx)))
                 });
                 Ok(Value::Clients(Clients::Each(members.collect::<Result<_, _>>()?)))
             }

@@ -16,8 +16,7 @@ const MAX_FILLED: usize = 1 << 24;
 /// [`ExecError::Decode`] where it holds something else, [`ExecError::Array`] where the content is
 /// not of the declared type and shape, [`ExecError::Limit`].
 pub(crate) fn array_from_any(any: &Any) -> Result<Array, ExecError> {
-    let proto: tf::TensorProto = any.unpack().map_err(|error| ExecError::Decode(error.to_string()))?;
-    array_from_tensor_proto(proto)
+    array_from_tensor_proto(any.unpack::<tf::TensorProto>()?)
 }
 
 pub(crate) fn array_from_tensor_proto(proto: tf::TensorProto) -> Result<Array, ExecError> {

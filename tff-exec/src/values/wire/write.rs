@@ -5,7 +5,7 @@ use super::tensor_proto::array_to_any;
 use crate::ExecError;
 use crate::values::{Clients, ReadDataset, Sequence, Value, check_n_clients};
 use tff_proto::v0 as pb;
-use tff_types::{FederatedType, Placement, PlacementSpec, SequenceType, Type, TypeKind};
+use tff_types::{FederatedType, Placement, PlacementSpec, SequenceType, Step, Type, TypeKind};
 
 /// Writes values for somebody.
 pub(crate) struct Writer<'a> {
@@ -73,13 +73,10 @@ impl<'a> Writer<'a> {
             }
             (_, Some((_, TypeKind::Federated(ty)))) => self.placed(value, Some(ty))?,
             (Value::Server(_) | Value::Clients(_), None) => self.placed(value, None)?,
-            (Value::Function(function), None) if self.functions => {
-                let comp = function.to_comp()?.to_proto();
-                V::Computation(comp.map_err(|error| ExecError::Decode(error.to_string()))?)
-            }
+            (Value::Function(function), None) if self.functions => V::Computation(function.to_comp()?.to_proto()?),
             (Value::Function(_), None) => return Err(ExecError::Unsupported("a function as a result".to_owned())),
             (Value::Placement(placement), None) => V::Computation(pb::Computation {
-                r#type: Some(type_to_proto(&Type::placement())?),
+                r#type: Some(Type::placement().to_proto()?),
                 computation: Some(pb::computation::Computation::Placement(placement.to_proto())),
             }),
             (_, Some((ty, _))) => return Err(ExecError::mismatch(ty, value.describe())),
@@ -112,14 +109,14 @@ impl<'a> Writer<'a> {
             let element = sequence.elements(reader)?;
             let element = element.iter().enumerate().map(|(index, element)| {
                 let mut flat_value = Vec::new();
-                flatten(element, &mut flat_value).map_err(|error| error.at_element(index, None))?;
+                flatten(element, &mut flat_value).map_err(|error| error.at(Step::Index(index)))?;
                 Ok(pb::value::sequence::Element { flat_value })
             });
             message.element = element.collect::<Result<_, ExecError>>()?;
         }
         // Who asks for a result knows its type. Others read a dataset by the names in it.
         if elements.is_some() || (self.reader.is_none() && !ty.contains_abstract()) {
-            message.element_type = Some(type_to_proto(ty)?);
+            message.element_type = Some(ty.to_proto()?);
         }
         Ok(message)
     }
@@ -159,17 +156,12 @@ impl<'a> Writer<'a> {
         let value = members
             .iter()
             .enumerate()
-            .map(|(client_idx, value)| self.write(value, member).map_err(|error| error.at_element(client_idx, None)));
+            .map(|(client_idx, value)| self.write(value, member).map_err(|error| error.at(Step::Index(client_idx))));
         let value = value.collect::<Result<_, _>>()?;
-        let member = member.map(type_to_proto).transpose()?.map(Box::new);
+        let member = member.map(Type::to_proto).transpose()?.map(Box::new);
         let spec = pb::PlacementSpec { placement: Some(pb::placement_spec::Placement::Value(placement.to_proto())) };
         Ok(pb::value::Federated { r#type: Some(pb::FederatedType { placement: Some(spec), all_equal, member }), value })
     }
-}
-
-/// The message of a type.
-fn type_to_proto(ty: &Type) -> Result<pb::Type, ExecError> {
-    ty.to_proto().map_err(|error| ExecError::Decode(error.to_string()))
 }
 
 /// The tensors of a value in depth-first order.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tff_ir::{Array, Scalar};
 use tff_proto::tensorflow::TensorProto;
 use tff_proto::{Limits, decode};
-use tff_types::{DType, TensorType, Type};
+use tff_types::{DType, Step, TensorType, Type};
 
 /// How many elements are read at first where their size, and so how many fit, is not known.
 const FIRST_READ: usize = 1 << 12;
@@ -190,7 +190,7 @@ impl Reader {
         let element = |index| {
             let component =
                 |component: usize| rows.get(component).ok_or_else(|| run_error("a component is missing"))?.get(index);
-            self.layout.build(&component).map_err(|error| error.at(format!("[{index}]")))
+            self.layout.build(&component).map_err(|error| error.at(Step::Index(index)))
         };
         (0..batch.len).map(element).collect()
     }

@@ -13,8 +13,8 @@ mod convert;
 mod program;
 mod translate;
 
-use super::tensorflow::binding::{Fed, Parameter, Slot};
-use super::tensorflow::graph::decode;
+use super::binding::{Fed, Parameter, Slot};
+use super::graph::decode;
 use crate::values::nodes::check_dims;
 use crate::{ExecError, Tensor, Value};
 use program::Program;
@@ -70,8 +70,8 @@ impl Kernels {
             return Ok(Err(arguments));
         }
         let mut results = self.program.run(arguments)?;
-        let value = self.result.build(&mut |leaf| {
-            let result = results.get_mut(leaf).and_then(Option::take);
+        let value = self.result.build(&mut |endpoint| {
+            let result = results.get_mut(endpoint).and_then(Option::take);
             result.ok_or(ExecError::Internal("a result is missing"))
         })?;
         Ok(Ok(value))

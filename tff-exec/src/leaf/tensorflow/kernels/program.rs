@@ -1,8 +1,8 @@
 //! A program: steps that each make one tensor of tensors that are there.
 
+use super::super::status::run_error;
 use super::arithmetic::Binary;
 use super::convert::{broadcast, cast};
-use crate::leaf::tensorflow::status::run_error;
 use crate::{ExecError, Tensor};
 use bytes::Bytes;
 use std::collections::TryReserveError;

@@ -3,11 +3,11 @@
 //! TensorFlow refuses some graphs when it imports them, and so does this: names, inputs, element
 //! types, shapes and attributes are those that it accepts, or there is no program.
 
+use super::super::binding::Endpoint;
 use super::arithmetic::Binary;
 use super::convert::casts;
 use super::program::{Op, Operand, Program, Step, can_broadcast};
 use crate::Tensor;
-use crate::leaf::tensorflow::binding::Leaf;
 use crate::values::wire::array_from_tensor_proto;
 use std::collections::HashMap;
 use tff_ir::{Array, Scalar};
@@ -32,8 +32,8 @@ const VERSION: i32 = 100;
 /// The program that computes these results of these parameters, each with its type.
 pub(super) fn translate(
     graph: GraphDef,
-    parameters: &[(&Leaf, &TensorType)],
-    results: &[Leaf],
+    parameters: &[(&Endpoint, &TensorType)],
+    results: &[Endpoint],
     token: &str,
 ) -> Option<Program> {
     let versions = graph.versions.as_ref()?;
@@ -44,9 +44,9 @@ pub(super) fn translate(
         return None;
     }
     let mut fed = HashMap::new();
-    for (register, (leaf, ty)) in parameters.iter().enumerate() {
-        let is_new = fed.insert(leaf.name.op.clone(), (register, (*ty).clone())).is_none();
-        if !is_new || leaf.name.index != 0 {
+    for (register, (endpoint, ty)) in parameters.iter().enumerate() {
+        let is_new = fed.insert(endpoint.name.op.clone(), (register, (*ty).clone())).is_none();
+        if !is_new || endpoint.name.index != 0 {
             return None;
         }
     }
@@ -280,10 +280,10 @@ impl Translator {
     }
 
     /// The program, without what the results do not need.
-    fn finish(mut self, parameters: &[(&Leaf, &TensorType)], results: &[Leaf], token: &str) -> Option<Program> {
+    fn finish(mut self, parameters: &[(&Endpoint, &TensorType)], results: &[Endpoint], token: &str) -> Option<Program> {
         let register_of = |name: &str| self.wires.get(name).and_then(|wire| wire.register);
         // Other tensors than those of placeholders may be fed, too.
-        if !parameters.iter().enumerate().all(|(index, (leaf, _))| register_of(&leaf.name.op) == Some(index)) {
+        if !parameters.iter().enumerate().all(|(index, (endpoint, _))| register_of(&endpoint.name.op) == Some(index)) {
             return None;
         }
         if !token.is_empty() {
@@ -294,8 +294,11 @@ impl Translator {
         }
         let mut results = results
             .iter()
-            .map(|leaf| {
-                let wire = self.wires.get(&leaf.name.op).filter(|it| it.dtype == leaf.dtype && leaf.name.index == 0)?;
+            .map(|endpoint| {
+                let wire = self
+                    .wires
+                    .get(&endpoint.name.op)
+                    .filter(|it| it.dtype == endpoint.dtype && endpoint.name.index == 0)?;
                 Some(Operand { register: wire.register?, is_last: false })
             })
             .collect::<Option<Vec<_>>>()?;

@@ -1,0 +1,113 @@
+//! What ends a run early, and who is told how far it is.
+
+use crate::ExecError;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use tff_ir::Intrinsic;
+
+/// How one call of a program is run: when it ends early, and who follows it.
+///
+/// A call that ends early does so between two calls of functions: a leaf that runs is not
+/// interrupted. Workers are not waited for.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// When the call ends with [`ExecError::Deadline`].
+    pub deadline: Option<Instant>,
+    /// Ends the call with [`ExecError::GivenUp`].
+    pub cancel: Option<Cancel>,
+    /// Is told of each intrinsic and each client, on whatever thread computes: it must be quick.
+    pub progress: Option<Arc<ReportProgress>>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("deadline", &self.deadline)
+            .field("cancel", &self.cancel)
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}
+
+/// Cancels calls, from any thread. Clones cancel the same calls.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends all calls that have it among their options, now and later.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What is told of a run.
+pub type ReportProgress = dyn Fn(Progress<'_>) + Send + Sync;
+
+/// Something that has happened in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// An intrinsic was called.
+    Started {
+        /// The intrinsic.
+        intrinsic: &'a Intrinsic,
+    },
+    /// The part of one client is done. Of clients on workers this is not told.
+    Client {
+        /// The intrinsic.
+        intrinsic: &'a Intrinsic,
+        /// The position of the client.
+        client_idx: usize,
+    },
+    /// An intrinsic has ended. Where the clients are on workers, these may still compute it.
+    Finished {
+        /// The intrinsic.
+        intrinsic: &'a Intrinsic,
+    },
+}
+
+/// The same as [`CallOptions`], as the evaluator looks at it.
+#[derive(Clone, Copy)]
+pub(crate) struct Control<'a> {
+    /// Set when nobody needs the value any more.
+    given_up: Option<&'a AtomicBool>,
+    deadline: Option<Instant>,
+    pub(super) progress: Option<&'a ReportProgress>,
+}
+
+impl<'a> From<&'a CallOptions> for Control<'a> {
+    fn from(options: &'a CallOptions) -> Self {
+        let given_up = options.cancel.as_ref().map(|cancel| &*cancel.0);
+        Self { given_up, deadline: options.deadline, progress: options.progress.as_deref() }
+    }
+}
+
+impl<'a> Control<'a> {
+    /// Ends the run once this is set.
+    pub(crate) const fn until(given_up: &'a AtomicBool) -> Self {
+        Self { given_up: Some(given_up), deadline: None, progress: None }
+    }
+
+    /// Whether the run may go on.
+    ///
+    /// # Errors
+    /// [`ExecError::GivenUp`], [`ExecError::Deadline`].
+    pub(crate) fn check(&self) -> Result<(), ExecError> {
+        if self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
+            return Err(ExecError::GivenUp);
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(ExecError::Deadline);
+        }
+        Ok(())
+    }
+}
