@@ -60,6 +60,8 @@ pub struct EvaluateConfig {
     /// Paths into the metrics of the evaluation, as `metrics` above.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// The data of the evaluation; by default what [`DataConfig::held_out`] holds out, else that of the clients.
+    pub data: Option<DataConfig>,
 }
 
 impl Config {
@@ -83,12 +85,14 @@ impl Config {
     }
 
     fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let evaluate = self
-            .evaluate
-            .as_mut()
-            .map(|it| [&mut it.initialize, &mut it.next, &mut it.get_model_weights, &mut it.set_model_weights]);
-        [&mut self.process.initialize, &mut self.process.next, &mut self.data.csv]
+        let evaluate = self.evaluate.as_mut().map(|it| {
+            let EvaluateConfig { initialize, next, get_model_weights, set_model_weights, data, .. } = it;
+            let data = data.iter_mut().flat_map(DataConfig::paths_mut);
+            [initialize, next, get_model_weights, set_model_weights].into_iter().chain(data)
+        });
+        [&mut self.process.initialize, &mut self.process.next]
             .into_iter()
+            .chain(self.data.paths_mut())
             .chain(evaluate.into_iter().flatten())
             .chain(&mut self.history)
             .chain(&mut self.plot)
@@ -126,7 +130,7 @@ columns = ["p0..p63", "label"]
         std::fs::write(&path, MINIMAL.replace("\"d.csv\"", "\"/data/d.csv\"")).unwrap();
         let config = Config::read(&path).unwrap();
         assert_eq!(config.process.next, folder.path().join("n.pb"));
-        assert_eq!(config.data.csv, Path::new("/data/d.csv"));
+        assert_eq!(config.data.csv, [Path::new("/data/d.csv")]);
         assert_eq!((config.clients_per_round, config.seed, config.data.epochs.get()), (None, 0, 1));
     }
 
@@ -137,10 +141,10 @@ columns = ["p0..p63", "label"]
         insta::assert_snapshot!(check("rounds = 3", "rounds = 3\nclients_per_round = 0"), @"c.toml:3: invalid value: integer `0`, expected a nonzero usize");
         insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
         insta::assert_snapshot!(check("modulo = 2", "modulo = 0"), @"c.toml:8: invalid value: integer `0`, expected a nonzero usize");
-        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected `column` or `modulo`");
-        insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one of `column` and `modulo`, found both");
-        insta::assert_snapshot!(check("{ modulo = 2 }", "{}"), @"c.toml:8: expected one of `column` and `modulo`, found none");
-        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: invalid type: integer `20`, expected { column = NAME } or { modulo = N }");
+        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected one of `column`, `modulo`, `iid`, `linear`, `square`, `exponential`, `dirichlet`, `shards`, `list`");
+        insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one way to divide rows, found data.clients.column and data.clients.modulo");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "{}"), @"c.toml:8: expected a way to divide rows, such as { modulo = N }, found none");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: invalid type: integer `20`, expected a table with one way to divide rows, such as { modulo = N }");
         insta::assert_snapshot!(check("[\"p0..p63\", \"label\"]", "[1]"), @"c.toml:9: invalid type: integer `1`, expected a column, a list of columns by position or a table of columns by member");
         insta::assert_snapshot!(check("next = \"n.pb\"\n", ""), @"c.toml:3: missing field `next`");
         insta::assert_snapshot!(check("[data]", "[data"), @"c.toml:6: unclosed table, expected `]`");

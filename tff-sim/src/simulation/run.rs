@@ -30,6 +30,8 @@ pub struct Settings {
 pub struct Simulation {
     process: Process,
     source: Box<dyn Source>,
+    /// The data of the evaluation, where it is not that of the clients.
+    test: Option<Box<dyn Source>>,
     settings: Settings,
     /// How many clients take part in a round.
     n_chosen: usize,
@@ -53,7 +55,14 @@ impl Simulation {
         if n_chosen > n_clients {
             return Err(SimulationError::TooFewClients { n_clients, found: n_chosen });
         }
-        Ok(Self { process, source, settings, n_chosen, metrics, evaluation_metrics })
+        Ok(Self { process, source, test: None, settings, n_chosen, metrics, evaluation_metrics })
+    }
+
+    /// The simulation with this data for the evaluation, instead of that of the clients. It was opened for the same
+    /// elements.
+    #[must_use]
+    pub fn with_test(self, test: Box<dyn Source>) -> Self {
+        Self { test: Some(test), ..self }
     }
 
     /// Reads the computations and opens the data. What can be wrong with the configuration, the computations and the
@@ -65,7 +74,8 @@ impl Simulation {
         let process = config.process.read(config.evaluate.as_ref())?;
         let source = config.data.open(process.element());
         let source = source.map_err(|error| SimulationError::from(error).at(&config.name))?;
-        tracing::info!("{} clients from {}", source.clients().len(), config.data.csv.display());
+        let (source, held_out) = source.into_sources();
+        tracing::info!("{} clients", source.clients().len());
         let settings = Settings {
             rounds: config.rounds,
             clients_per_round: config.clients_per_round,
@@ -73,7 +83,19 @@ impl Simulation {
             metrics: config.metrics.clone(),
             evaluation_metrics: config.evaluate.as_ref().map(|it| it.metrics.clone()).unwrap_or_default(),
         };
-        Self::new(process, source, settings).map_err(|error| error.at(&config.name))
+        let test = match config.evaluate.as_ref().and_then(|it| it.data.as_ref()) {
+            Some(data) => {
+                let opened = data.open(process.element());
+                let opened = opened.map_err(|error| SimulationError::from(error).at("evaluate").at(&config.name))?;
+                Some(opened.into_sources().0)
+            }
+            None => held_out,
+        };
+        let simulation = Self::new(process, source, settings).map_err(|error| error.at(&config.name))?;
+        Ok(match test {
+            Some(test) => simulation.with_test(test),
+            None => simulation,
+        })
     }
 
     /// Prepares the computations and makes the state before the first round.
@@ -85,12 +107,12 @@ impl Simulation {
         let state = prepared.initialize.call(None, self.n_chosen)?;
         Ok(Run { simulation: self, prepared, state, rounds_done: 0 })
     }
+}
 
-    /// The data of these clients, as a value at clients.
-    fn data(&self, clients: &[usize]) -> Result<Value> {
-        let data: std::result::Result<Vec<_>, _> = clients.iter().map(|&client| self.source.data(client)).collect();
-        Ok(Value::at_clients(data?))
-    }
+/// The data of these clients, as a value at clients.
+fn data(source: &dyn Source, clients: impl IntoIterator<Item = usize>) -> Result<Value> {
+    let data: std::result::Result<Vec<_>, _> = clients.into_iter().map(|client| source.data(client)).collect();
+    Ok(Value::at_clients(data?))
 }
 
 /// What was measured in a round.
@@ -139,7 +161,7 @@ impl Run<'_> {
         self.rounds_done
     }
 
-    /// Evaluates the state on all clients; `None` where the process has no evaluation.
+    /// Evaluates the state on all clients, or on the data of [`Simulation::with_test`]; `None` where the process has no evaluation.
     ///
     /// # Errors
     /// Where a computation fails, or the data cannot be read.
@@ -148,12 +170,13 @@ impl Run<'_> {
         let (Some(evaluation), Some(metrics)) = (&self.prepared.evaluation, &simulation.evaluation_metrics) else {
             return Ok(None);
         };
-        let n_clients = simulation.source.clients().len();
+        let source = simulation.test.as_ref().unwrap_or(&simulation.source);
+        let n_clients = source.clients().len();
         let start = Instant::now();
         let weights = evaluation.get_model_weights.call(Some(at_server(self.state.clone())), n_clients)?;
         let initial = at_server(evaluation.initialize.call(None, n_clients)?);
         let state = evaluation.set_model_weights.call(Some(Value::structure([initial, weights])), n_clients)?;
-        let data = simulation.data(&(0..n_clients).collect::<Vec<_>>())?;
+        let data = data(&**source, 0..n_clients)?;
         let result = evaluation.next.call_round(&evaluation.round, Value::at_server(state), data, n_clients)?;
         let metrics = metrics.read(&result.metrics)?;
         Ok(Some(EvaluationReport { metrics, seconds: start.elapsed().as_secs_f64() }))
@@ -164,7 +187,7 @@ impl Run<'_> {
         let ids = simulation.source.clients();
         let chosen = sample::clients(simulation.settings.seed, round, ids.len(), simulation.n_chosen);
         let start = Instant::now();
-        let data = simulation.data(&chosen)?;
+        let data = data(&*simulation.source, chosen.iter().copied())?;
         let signature = &simulation.process.round;
         let result = self.prepared.next.call_round(signature, self.state.clone(), data, chosen.len())?;
         let seconds = start.elapsed().as_secs_f64();
