@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::Arc;
 use tff_benches::{add, executor, federated_sum, repository_file};
 use tff_exec::leaf::Prepared;
-use tff_exec::leaf::tensorflow::{Library, Options};
+use tff_exec::leaf::tensorflow::{Library, TensorFlowOptions};
 use tff_exec::{TensorFlow, Value};
 use tff_ir::{Array, Comp, CompKind, CompiledComputation};
 use tff_types::DType;
@@ -30,7 +30,7 @@ fn one_call(criterion: &mut Criterion) {
 /// The leaf's own, with or without kernels.
 fn prepare(comp: &Comp, kernels: bool) -> Arc<dyn Prepared> {
     let library = Library::Path(repository_file(".native/tensorflow"));
-    let leaf = TensorFlow::new(Options { library, kernels, ..Options::default() });
+    let leaf = TensorFlow::new(TensorFlowOptions { library, kernels, ..TensorFlowOptions::default() });
     match (comp.kind(), comp.ty().as_function()) {
         (CompKind::CompiledComputation(CompiledComputation::TensorFlow(comp)), Some(ty)) => {
             leaf.prepare(comp, ty).expect("a graph that is taken")

@@ -24,7 +24,7 @@ fn computation(name: &str) -> Comp {
 }
 
 fn prepare(comp: &Comp) -> Arc<dyn Prepared> {
-    let leaf = Xla::new(xla::Options { library: plugin(), ..Default::default() });
+    let leaf = Xla::new(xla::XlaOptions { library: plugin(), ..Default::default() });
     let compiled = match comp.as_compiled() {
         Some(CompiledComputation::Xla(compiled)) => Some(compiled),
         _ => None,

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use tff_exec::leaf::xla::{Library, Options, Plugin};
+use tff_exec::leaf::xla::{Library, Plugin, XlaOptions};
 use tff_exec::{ExecError, Value, Xla};
 use tff_ir::{Array, Comp, CompiledComputation};
 use tff_proto::{Limits, decode, v0};
@@ -23,7 +23,7 @@ const MAX_TENSOR: u64 = 1 << 20;
 /// The leaf with a plugin, where one is provisioned.
 static RUNS: LazyLock<Option<Xla>> = LazyLock::new(|| {
     let plugin = repository_file(".native/pjrt/pjrt_c_api_cpu_plugin.so");
-    let leaf = Xla::new(Options { library: Library::Plugin(Plugin::new(vec![plugin])), ..Options::default() });
+    let leaf = Xla::new(XlaOptions { library: Library::Plugin(Plugin::new(vec![plugin])), ..XlaOptions::default() });
     leaf.open().is_ok().then_some(leaf)
 });
 

@@ -1,7 +1,7 @@
 //! The commands `tff`, which inspects, checks, converts, compiles, runs and simulates federated computations,
 //! and `tff-worker`, which serves them to TFF's clients.
 //!
-//! This is no library: it is where the two binaries share their parts.
+//! This is no library: it is where the two binaries, and those of the Python package, share their parts.
 //!
 //! Exit codes: 0 all is well, 1 a bad input, a failed run or problems that a check found, 2 wrong
 //! usage. Results go to stdout, everything else to stderr; an error is one line there.
@@ -27,14 +27,15 @@ pub use worker::worker;
 
 use args::Args;
 use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use usage::UsageError;
 
-/// Runs the `tff` command with the arguments of the process.
+/// Runs the `tff` command with these arguments, the name of the program first.
 #[must_use]
-pub fn tff() -> ExitCode {
+pub fn tff(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut definition = Args::command();
-    let matches = definition.get_matches_mut();
+    let matches = definition.try_get_matches_from_mut(args).unwrap_or_else(|error| error.exit());
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut definition).exit());
     let result = log::start(&args.log, args.command.log_kind()).and_then(|()| args.command.run(&args.log));
     let error = match result {

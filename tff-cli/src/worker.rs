@@ -46,9 +46,9 @@ fn respell(arg: String) -> String {
     value.map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}"))
 }
 
-/// Runs the `tff-worker` command with the arguments of the process; ends the process.
-pub fn worker() -> ! {
-    let args = Args::parse_from(std::env::args().map(respell));
+/// Runs the `tff-worker` command with these arguments, the name of the program first; ends the process.
+pub fn worker(args: impl IntoIterator<Item = String>) -> ! {
+    let args = Args::parse_from(args.into_iter().map(respell));
     if let Err(error) = log::start(&args.log, log::Kind::Server) {
         server::end(Err(error));
     }

@@ -27,7 +27,7 @@ fn tensorflow() -> TensorFlow {
     let provisioned = || repository_file(".native/tensorflow");
     let library = std::env::var_os("TENSORFLOW_DIR").map_or_else(provisioned, Into::into);
     let library = leaf::tensorflow::Library::Path(library);
-    TensorFlow::new(leaf::tensorflow::Options { library, max_sequence_elements: 1_000, ..Default::default() })
+    TensorFlow::new(leaf::tensorflow::TensorFlowOptions { library, max_sequence_elements: 1_000, ..Default::default() })
 }
 
 /// An answer: a reply's parts that matter to who asked.

@@ -12,7 +12,7 @@ mod session;
 mod values;
 
 pub use composing::{Child, Receive, Workers};
-pub use eval::{CallOptions, Cancel, Progress, ReportProgress, is_native, value_from_proto};
+pub use eval::{CallOptions, Cancel, DataBackend, Progress, ReportProgress, is_native, value_from_proto};
 pub use executor::{Compile, Executor, Options, PrepareLeaf, Program};
 pub use leaf::tensorflow::TensorFlow;
 pub use leaf::xla::Xla;

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tff_exec::leaf::Prepared;
 use tff_exec::{
-    CallOptions, Cancel, Child, ExecError, Executor, Function, Options, Program, Progress, Receive, Value, Workers,
+    CallOptions, Cancel, Child, DataBackend, ExecError, Executor, Function, Options, Program, Progress, Receive, Value,
+    Workers,
 };
-use tff_ir::Comp;
 use tff_ir::text::{Environment, parse};
+use tff_ir::{Comp, DataContent};
 use tff_proto::v0 as pb;
 use tff_types::Type;
 
@@ -239,4 +240,30 @@ fn the_error_of_the_compile_function_is_kept() {
     let ExecError::Compile(cause) = error else { panic!("{error}") };
     let cause: &(dyn Error + 'static) = &*cause;
     assert!(cause.is::<NoCompiler>());
+}
+
+/// Knows functions and numbers by their uri.
+struct Backend;
+
+impl DataBackend for Backend {
+    fn resolve(&self, data: &DataContent, _: &Type) -> Result<Value, ExecError> {
+        match data {
+            DataContent::Uri(uri) if **uri == *"double" => Ok(double(|_| {})),
+            DataContent::Uri(uri) if **uri == *"seven" => Ok(Value::from(7)),
+            other => Err(ExecError::Unsupported(format!("{other:?}"))),
+        }
+    }
+}
+
+#[test]
+fn data_is_what_a_backend_says() {
+    let mut options = alone();
+    options.data = Some(Arc::new(Backend));
+    let executor = Executor::new(options);
+    let run = |text: &str| executor.prepare(&comp(text))?.call(None, None);
+    let found = run("(let f=data \"double\":(int32 -> int32),x=data \"seven\":int32 in f(x))").unwrap();
+    assert_eq!(i32::try_from(&found).unwrap(), 14);
+    let wrong = run("data \"seven\":float32").unwrap_err();
+    assert!(matches!(wrong.cause(), ExecError::Mismatch { .. }), "{wrong}");
+    assert!(run("data \"eight\":int32").is_err());
 }

@@ -1,11 +1,11 @@
 //! The floors of this crate point one way: which folder of `src/` may use which.
 //!
 //! The test reads the `use` lines of the sources, and every other path that begins with `crate::` or `super::`. A folder may
-//! use those before it in [`FLOORS`], however far, and itself. So there is no circle between folders either. What `lib.rs`
+//! use those before it in [`FLOORS`], however far, and itself. Folders within a floor are in no circle. What `lib.rs`
 //! exports counts as the folder that it comes from.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read the sources must stop")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -154,6 +154,34 @@ fn faults(sources: &[(&str, &str)]) -> Vec<String> {
     faults
 }
 
+/// The folders that use each other in a circle, of those that lie side by side in the same folder; with them, those that use
+/// one in a circle.
+fn circles(sources: &[(&str, &str)]) -> BTreeMap<String, BTreeSet<String>> {
+    let is_folder = |module: &[String]| {
+        let folder = module.join("/") + "/";
+        sources.iter().any(|(path, _)| path.starts_with(&folder))
+    };
+    let mut arrows = BTreeMap::<String, BTreeSet<String>>::new();
+    for (path, text) in sources {
+        let source = Source::new(path, text);
+        for used in source.uses() {
+            let common = source.module.iter().zip(&used).take_while(|(own, used)| own == used).count();
+            if let (Some(own), Some(used)) = (source.module.get(..=common), used.get(..=common))
+                && is_folder(own)
+                && is_folder(used)
+            {
+                arrows.entry(own.join("/")).or_default().insert(used.join("/"));
+            }
+        }
+    }
+    // Who uses nobody that is left is in no circle.
+    while let Some(done) = arrows.keys().find(|&own| !arrows[own].iter().any(|used| arrows.contains_key(used))).cloned()
+    {
+        arrows.remove(&done);
+    }
+    arrows
+}
+
 /// The sources in a folder, each with its path from `src/`.
 fn read(folder: &Path, path: &str, sources: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -178,6 +206,8 @@ fn no_folder_uses_one_above_it() {
     assert!(Source::new(eval.0, eval.1).uses().iter().any(|path| path.join("::") == "crate::leaf::Prepared"[7..]));
     let faults = faults(&sources);
     assert!(faults.is_empty(), "{faults:#?}");
+    let circles = circles(&sources);
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 #[test]
@@ -200,4 +230,19 @@ fn forbidden_arrows_are_found() {
     );
     assert_eq!(check("new.rs", ""), "new.rs: the folder new has no place in the table of floors");
     assert_eq!(check("eval/run.rs", "use crate::Nobody;"), "eval/run.rs: Nobody is in no folder that is known");
+}
+
+#[test]
+fn circles_within_a_floor_are_found() {
+    let check = |sources: &[(&str, &str)]| circles(sources).into_keys().collect::<Vec<_>>();
+    let (a, b) = (("leaf/a/x.rs", "use crate::leaf::b::Y;"), ("leaf/b/mod.rs", "pub struct Y;"));
+    assert!(check(&[a, b]).is_empty());
+    assert_eq!(
+        check(&[a, ("leaf/b/mod.rs", "use super::a::X;"), ("leaf/c/z.rs", "use std::fmt;")]),
+        ["leaf/a", "leaf/b"]
+    );
+    // A folder and the one that it lies in belong together.
+    assert!(
+        check(&[("leaf/a/mod.rs", "mod b;\nuse self::b::Y;"), ("leaf/a/b/y.rs", "use super::super::X;")]).is_empty()
+    );
 }

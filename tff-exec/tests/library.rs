@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use tff_exec::leaf::tensorflow::{Library, Options};
+use tff_exec::leaf::tensorflow::{Library, TensorFlowOptions};
 use tff_exec::{ExecError, TensorFlow};
 use tff_ir::{Opaque, TensorFlowBinding};
 use tff_types::{DType, FunctionType, Type};
@@ -33,7 +33,7 @@ fn folder() -> PathBuf {
 }
 
 fn open(library: Library) -> Result<(), ExecError> {
-    TensorFlow::new(Options { library, ..Options::default() }).open()
+    TensorFlow::new(TensorFlowOptions { library, ..TensorFlowOptions::default() }).open()
 }
 
 /// The message of the error that opening this gives.
@@ -50,7 +50,7 @@ fn missing_library_says_what_to_do() {
     alone("missing_library_says_what_to_do", || {
         let nowhere = env::temp_dir().join("no-library-here");
         let library = Library::Path(nowhere.clone());
-        let leaf = TensorFlow::new(Options { library: library.clone(), ..Options::default() });
+        let leaf = TensorFlow::new(TensorFlowOptions { library: library.clone(), ..TensorFlowOptions::default() });
         let comp = tff_ir::TensorFlow {
             graph: Opaque { type_url: "type.googleapis.com/tensorflow.GraphDef".into(), value: bytes::Bytes::new() },
             parameter: None,

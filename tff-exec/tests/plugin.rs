@@ -5,7 +5,7 @@
 use prost::Message;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tff_exec::leaf::xla::{Library, OptionValue, Options, Plugin};
+use tff_exec::leaf::xla::{Library, OptionValue, Plugin, XlaOptions};
 use tff_exec::{ExecError, Value, Xla};
 use tff_ir::{Comp, CompiledComputation, Scalar};
 
@@ -29,7 +29,7 @@ fn run_on(plugin: Plugin) -> Result<Value, ExecError> {
     let comp = tff_proto::v0::Computation::decode(&*std::fs::read(&file).unwrap()).unwrap();
     let comp = Comp::from_proto(&comp).unwrap();
     let Some(CompiledComputation::Xla(xla)) = comp.as_compiled() else { panic!("no XLA") };
-    let leaf = Xla::new(Options { library: Library::Plugin(plugin), ..Options::default() });
+    let leaf = Xla::new(XlaOptions { library: Library::Plugin(plugin), ..XlaOptions::default() });
     let prepared = leaf.prepare(xla, comp.ty().as_function().unwrap())?;
     prepared.call(Some(&Value::structure([3, 4].map(|it| Value::scalar(Scalar::Int32(it))))))
 }

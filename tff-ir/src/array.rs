@@ -1,13 +1,16 @@
-//! Arrays: the seed's `Array`, the content of literals and of every tensor at run time.
+//! Arrays: the protocol's `Array`, the content of literals and of every tensor at run time.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use crate::element::{Element, Listed, list_dtype};
+use crate::with_element_type;
+use bytes::{Bytes, BytesMut};
 use half::{bf16, f16};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use tff_proto::v0 as pb;
 use tff_types::{DType, Shape, Type};
 
-/// A dense array of one element type: the seed's `Array`.
+/// A dense array of one element type: the protocol's `Array`.
 ///
 /// It is immutable and cheap to clone: the elements are a reference-counted view of bytes, also
 /// of a received message or of a buffer that a runtime owns. Equality is bit for bit, so that a
@@ -118,59 +121,6 @@ pub enum Scalar {
     Complex64(f32, f32),
     Complex128(f64, f64),
     String(Bytes),
-}
-
-impl Scalar {
-    /// The element type.
-    #[must_use]
-    pub const fn dtype(&self) -> DType {
-        match self {
-            Self::Bool(_) => DType::Bool,
-            Self::Int8(_) => DType::Int8,
-            Self::Int16(_) => DType::Int16,
-            Self::Int32(_) => DType::Int32,
-            Self::Int64(_) => DType::Int64,
-            Self::UInt8(_) => DType::UInt8,
-            Self::UInt16(_) => DType::UInt16,
-            Self::UInt32(_) => DType::UInt32,
-            Self::UInt64(_) => DType::UInt64,
-            Self::Float16(_) => DType::Float16,
-            Self::BFloat16(_) => DType::BFloat16,
-            Self::Float32(_) => DType::Float32,
-            Self::Float64(_) => DType::Float64,
-            Self::Complex64(..) => DType::Complex64,
-            Self::Complex128(..) => DType::Complex128,
-            Self::String(_) => DType::String,
-        }
-    }
-
-    /// Appends the little-endian bytes of an element that is no string; a string appends nothing.
-    fn put(&self, bytes: &mut BytesMut) {
-        match *self {
-            Self::Bool(value) => bytes.put_u8(value.into()),
-            Self::Int8(value) => bytes.put_i8(value),
-            Self::Int16(value) => bytes.put_i16_le(value),
-            Self::Int32(value) => bytes.put_i32_le(value),
-            Self::Int64(value) => bytes.put_i64_le(value),
-            Self::UInt8(value) => bytes.put_u8(value),
-            Self::UInt16(value) => bytes.put_u16_le(value),
-            Self::UInt32(value) => bytes.put_u32_le(value),
-            Self::UInt64(value) => bytes.put_u64_le(value),
-            Self::Float16(value) => bytes.put_u16_le(value.to_bits()),
-            Self::BFloat16(value) => bytes.put_u16_le(value.to_bits()),
-            Self::Float32(value) => bytes.put_f32_le(value),
-            Self::Float64(value) => bytes.put_f64_le(value),
-            Self::Complex64(re, im) => {
-                bytes.put_f32_le(re);
-                bytes.put_f32_le(im);
-            }
-            Self::Complex128(re, im) => {
-                bytes.put_f64_le(re);
-                bytes.put_f64_le(im);
-            }
-            Self::String(_) => {}
-        }
-    }
 }
 
 impl Array {
@@ -303,7 +253,8 @@ impl Array {
         };
         let size = self.dtype.size()?;
         let start = index.checked_mul(size)?;
-        read_scalar(self.dtype, bytes.get(start..start.checked_add(size)?)?)
+        let bytes = bytes.get(start..start.checked_add(size)?)?;
+        with_element_type!(self.dtype, T => T::read(bytes).map(T::to_scalar), None)
     }
 
     /// The elements, row-major.
@@ -339,102 +290,81 @@ impl Array {
     }
 
     fn from_list(dtype: DType, dims: Arc<[u64]>, list: &pb::array::Kind) -> Result<Self, ArrayError> {
-        use pb::array::Kind as K;
-        let found = list_dtype(list);
-        if found != dtype {
-            return Err(ArrayError::ListType { expected: dtype, found });
+        if let pb::array::Kind::StringList(list) = list
+            && dtype == DType::String
+        {
+            return Self::strings(dims, list.value.as_slice());
         }
-        let pairs = |length: usize| {
-            if length.is_multiple_of(2) {
-                Ok(length / 2)
-            } else {
-                Err(ArrayError::ElementCount {
-                    dtype,
-                    dims: dims.to_vec(),
-                    expected: count(&dims)?,
-                    found: length as u64 / 2,
-                })
-            }
-        };
-        let length = match list {
-            K::BoolList(list) => list.value.len(),
-            K::Int8List(list)
-            | K::Int16List(list)
-            | K::Int32List(list)
-            | K::Uint8List(list)
-            | K::Uint16List(list)
-            | K::Float16List(list)
-            | K::Bfloat16List(list) => list.value.len(),
-            K::Int64List(list) => list.value.len(),
-            K::Uint32List(list) => list.value.len(),
-            K::Uint64List(list) => list.value.len(),
-            K::Float32List(list) => list.value.len(),
-            K::Float64List(list) => list.value.len(),
-            K::Complex64List(list) => pairs(list.value.len())?,
-            K::Complex128List(list) => pairs(list.value.len())?,
-            K::StringList(list) => list.value.len(),
-        };
-        check_count(dtype, &dims, length)?;
-        let data = match list {
-            K::StringList(list) => Data::Strings(list.value.iter().cloned().collect()),
-            K::BoolList(list) => Data::dense(list.value.iter().map(|&value| [u8::from(value)])),
-            K::Int8List(list) => Data::narrow(dtype, &list.value, |it: i8| it.to_le_bytes())?,
-            K::Int16List(list) => Data::narrow(dtype, &list.value, |it: i16| it.to_le_bytes())?,
-            K::Uint8List(list) => Data::narrow(dtype, &list.value, |it: u8| [it])?,
-            K::Uint16List(list) | K::Float16List(list) | K::Bfloat16List(list) => {
-                Data::narrow(dtype, &list.value, |it: u16| it.to_le_bytes())?
-            }
-            K::Int32List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-            K::Int64List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-            K::Uint32List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-            K::Uint64List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-            K::Float32List(list) | K::Complex64List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-            K::Float64List(list) | K::Complex128List(list) => Data::dense(list.value.iter().map(|it| it.to_le_bytes())),
-        };
-        Ok(Self { dtype, dims, data })
+        let other = || ArrayError::ListType { expected: dtype, found: list_dtype(list) };
+        with_element_type!(
+            dtype,
+            T => Self::from_items::<T>(dims, T::items(list).ok_or_else(other)?),
+            Err(other()),
+        )
+    }
+
+    fn from_items<T: Element>(dims: Arc<[u64]>, items: &[T::Item]) -> Result<Self, ArrayError> {
+        let (dtype, found) = (T::DTYPE, items.len() / T::ITEMS);
+        if !items.len().is_multiple_of(T::ITEMS) {
+            let (expected, found) = (count(&dims)?, found as u64);
+            return Err(ArrayError::ElementCount { dtype, dims: dims.to_vec(), expected, found });
+        }
+        check_count(dtype, &dims, found)?;
+        let mut bytes = BytesMut::with_capacity(found * T::SIZE);
+        for (index, items) in items.chunks_exact(T::ITEMS).enumerate() {
+            let element = T::of_items(items).map_err(|value| ArrayError::BadElement { index, value, dtype })?;
+            element.put(&mut bytes);
+        }
+        Ok(Self { dtype, dims, data: Data::Dense(bytes.freeze()) })
+    }
+
+    /// An array of these elements, row-major.
+    ///
+    /// ```
+    /// use tff_ir::Array;
+    ///
+    /// # fn main() -> Result<(), tff_ir::ArrayError> {
+    /// let array = Array::from_elements([2, 2], &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// assert_eq!(array.ty().to_string(), "float32[2,2]");
+    /// assert_eq!(array.elements::<f32>()?.sum::<f32>(), 10.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ArrayError::ElementCount`] where there are not as many as the shape asks for.
+    pub fn from_elements<T: Element>(dims: impl Into<Arc<[u64]>>, elements: &[T]) -> Result<Self, ArrayError> {
+        let dims = dims.into();
+        check_count(T::DTYPE, &dims, elements.len())?;
+        let mut bytes = BytesMut::with_capacity(elements.len() * T::SIZE);
+        elements.iter().for_each(|element| element.put(&mut bytes));
+        Ok(Self { dtype: T::DTYPE, dims, data: Data::Dense(bytes.freeze()) })
+    }
+
+    /// The elements, row-major, as what they are.
+    ///
+    /// # Errors
+    /// [`ArrayError::ListType`] where they are of another type.
+    pub fn elements<T: Element>(&self) -> Result<impl ExactSizeIterator<Item = T> + '_, ArrayError> {
+        let bytes = self.as_dense().filter(|_| self.dtype == T::DTYPE);
+        let bytes = bytes.ok_or(ArrayError::ListType { expected: T::DTYPE, found: self.dtype })?;
+        Ok(Elements { bytes, element: PhantomData })
     }
 
     /// The message with the elements as a list, as in literals.
     #[must_use]
     pub fn to_proto_list(&self) -> pb::Array {
-        use pb::array::Kind as K;
-        let bytes = match &self.data {
-            Data::Strings(strings) => {
-                let list = pb::array::BytesList { value: strings.to_vec() };
-                return self.proto(Some(K::StringList(list)), None);
-            }
-            Data::Dense(bytes) => bytes,
-        };
-        let int = |value| pb::array::IntList { value };
-        let list = match self.dtype {
-            DType::Bool => K::BoolList(pb::array::BoolList { value: bytes.iter().map(|&byte| byte != 0).collect() }),
-            DType::Int8 => K::Int8List(int(elements(bytes, i8::from_le_bytes).map(i32::from).collect())),
-            DType::Int16 => K::Int16List(int(elements(bytes, i16::from_le_bytes).map(i32::from).collect())),
-            DType::Int32 => K::Int32List(int(elements(bytes, i32::from_le_bytes).collect())),
-            DType::UInt8 => K::Uint8List(int(bytes.iter().map(|&byte| byte.into()).collect())),
-            DType::UInt16 => K::Uint16List(int(elements(bytes, u16::from_le_bytes).map(i32::from).collect())),
-            DType::Float16 => K::Float16List(int(elements(bytes, u16::from_le_bytes).map(i32::from).collect())),
-            DType::BFloat16 => K::Bfloat16List(int(elements(bytes, u16::from_le_bytes).map(i32::from).collect())),
-            DType::Int64 => K::Int64List(pb::array::Int64List { value: elements(bytes, i64::from_le_bytes).collect() }),
-            DType::UInt32 => {
-                K::Uint32List(pb::array::Uint32List { value: elements(bytes, u32::from_le_bytes).collect() })
-            }
-            DType::UInt64 => {
-                K::Uint64List(pb::array::Uint64List { value: elements(bytes, u64::from_le_bytes).collect() })
-            }
-            DType::Float32 => {
-                K::Float32List(pb::array::FloatList { value: elements(bytes, f32::from_le_bytes).collect() })
-            }
-            DType::Complex64 => {
-                K::Complex64List(pb::array::FloatList { value: elements(bytes, f32::from_le_bytes).collect() })
-            }
-            DType::Float64 => {
-                K::Float64List(pb::array::DoubleList { value: elements(bytes, f64::from_le_bytes).collect() })
-            }
-            DType::Complex128 => {
-                K::Complex128List(pb::array::DoubleList { value: elements(bytes, f64::from_le_bytes).collect() })
-            }
-            DType::String => K::StringList(pb::array::BytesList::default()),
+        let list = match &self.data {
+            Data::Strings(strings) => pb::array::Kind::StringList(pb::array::BytesList { value: strings.to_vec() }),
+            Data::Dense(bytes) => with_element_type!(
+                self.dtype,
+                T => {
+                    let mut items = Vec::with_capacity(self.len() * T::ITEMS);
+                    Elements::<T> { bytes, element: PhantomData }.for_each(|element| element.push(&mut items));
+                    T::list(items)
+                },
+                pb::array::Kind::StringList(pb::array::BytesList::default()),
+            ),
         };
         self.proto(Some(list), None)
     }
@@ -471,29 +401,6 @@ impl Data {
         }
         Self::Dense(bytes.freeze())
     }
-
-    fn dense<const N: usize>(elements: impl ExactSizeIterator<Item = [u8; N]>) -> Self {
-        let mut bytes = BytesMut::with_capacity(elements.len() * N);
-        for element in elements {
-            bytes.put_slice(&element);
-        }
-        Self::Dense(bytes.freeze())
-    }
-
-    /// Elements that the message carries as 32-bit integers, each checked against its type.
-    fn narrow<T: TryFrom<i32>, const N: usize>(
-        dtype: DType,
-        values: &[i32],
-        to_bytes: impl Fn(T) -> [u8; N],
-    ) -> Result<Self, ArrayError> {
-        let mut bytes = BytesMut::with_capacity(values.len() * N);
-        for (index, &value) in values.iter().enumerate() {
-            let element =
-                T::try_from(value).map_err(|_| ArrayError::BadElement { index, value: value.into(), dtype })?;
-            bytes.put_slice(&to_bytes(element));
-        }
-        Ok(Self::Dense(bytes.freeze()))
-    }
 }
 
 /// The number of elements of a shape.
@@ -516,61 +423,28 @@ fn check_count(dtype: DType, dims: &[u64], found: usize) -> Result<(), ArrayErro
     }
 }
 
-const fn list_dtype(list: &pb::array::Kind) -> DType {
-    use pb::array::Kind as K;
-    match list {
-        K::BoolList(_) => DType::Bool,
-        K::Int8List(_) => DType::Int8,
-        K::Int16List(_) => DType::Int16,
-        K::Int32List(_) => DType::Int32,
-        K::Int64List(_) => DType::Int64,
-        K::Uint8List(_) => DType::UInt8,
-        K::Uint16List(_) => DType::UInt16,
-        K::Uint32List(_) => DType::UInt32,
-        K::Uint64List(_) => DType::UInt64,
-        K::Float16List(_) => DType::Float16,
-        K::Float32List(_) => DType::Float32,
-        K::Float64List(_) => DType::Float64,
-        K::Complex64List(_) => DType::Complex64,
-        K::Complex128List(_) => DType::Complex128,
-        K::Bfloat16List(_) => DType::BFloat16,
-        K::StringList(_) => DType::String,
+/// Reads the elements of dense bytes.
+struct Elements<'a, T> {
+    bytes: &'a [u8],
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Iterator for Elements<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        let (element, rest) = self.bytes.split_at_checked(T::SIZE)?;
+        self.bytes = rest;
+        T::read(element)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.bytes.len() / T::SIZE;
+        (len, Some(len))
     }
 }
 
-/// Reads consecutive little-endian elements.
-fn elements<'a, T: 'a, const N: usize>(bytes: &'a [u8], read: fn([u8; N]) -> T) -> impl Iterator<Item = T> + 'a {
-    bytes.chunks_exact(N).filter_map(move |chunk| chunk.try_into().ok().map(read))
-}
-
-/// Reads one element that is no string from exactly its bytes.
-fn read_scalar(dtype: DType, bytes: &[u8]) -> Option<Scalar> {
-    let half = |range: std::ops::Range<usize>| bytes.get(range);
-    Some(match dtype {
-        DType::Bool => Scalar::Bool(*bytes.first()? != 0),
-        DType::Int8 => Scalar::Int8(i8::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Int16 => Scalar::Int16(i16::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Int32 => Scalar::Int32(i32::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Int64 => Scalar::Int64(i64::from_le_bytes(bytes.try_into().ok()?)),
-        DType::UInt8 => Scalar::UInt8(u8::from_le_bytes(bytes.try_into().ok()?)),
-        DType::UInt16 => Scalar::UInt16(u16::from_le_bytes(bytes.try_into().ok()?)),
-        DType::UInt32 => Scalar::UInt32(u32::from_le_bytes(bytes.try_into().ok()?)),
-        DType::UInt64 => Scalar::UInt64(u64::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Float16 => Scalar::Float16(f16::from_le_bytes(bytes.try_into().ok()?)),
-        DType::BFloat16 => Scalar::BFloat16(bf16::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Float32 => Scalar::Float32(f32::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Float64 => Scalar::Float64(f64::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Complex64 => Scalar::Complex64(
-            f32::from_le_bytes(half(0..4)?.try_into().ok()?),
-            f32::from_le_bytes(half(4..8)?.try_into().ok()?),
-        ),
-        DType::Complex128 => Scalar::Complex128(
-            f64::from_le_bytes(half(0..8)?.try_into().ok()?),
-            f64::from_le_bytes(half(8..16)?.try_into().ok()?),
-        ),
-        DType::String => return None,
-    })
-}
+impl<T: Element> ExactSizeIterator for Elements<'_, T> {}
 
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,7 @@
 //! Checked constructors: what one node requires of its parts, and the type it has.
 
 use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::{FirstLine, OneLine, Shown};
-use crate::path::Name;
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::{
     Array, Comp, CompKind, CompiledComputation, CompiledProblem, DataContent, InstanceError, Intrinsic, StructElement,
 };
@@ -11,9 +10,13 @@ use tff_types::{Mismatch, Placement, Type, TypeError, TypeKind};
 
 /// The label of the abstract type that stands for a type left out by the sender of a computation.
 ///
-/// [`Comp::from_proto_lenient`] gives it to nodes whose type is neither written nor derivable. It
-/// is assignable from and to every type; what is called, selected or built from such a node is of
-/// it, too. It is never written to the wire.
+/// Clients of the protocol may leave types out, and do: [`Comp::from_proto_lenient`], which workers read with, gives
+/// this type to nodes whose type is neither written nor derivable. The constructors of this crate take it for
+/// assignable from and to every type; what is called, selected or built from such a node has it, too. The validator
+/// reports it, so a valid computation has none. It is never written to the wire, and refused where a message uses the
+/// label.
+///
+/// It is an abstract type like others to `tff-types`, whose relations know nothing of it.
 pub const UNTYPED: &str = "?";
 
 /// Why a computation cannot be built.

@@ -1,4 +1,4 @@
-//! The computation tree: the seed's `Computation`, its twelve kinds, each node with its type.
+//! The computation tree: the protocol's `Computation`, its twelve kinds, each node with its type.
 //!
 //! A [`Comp`] is immutable and shared; its type was computed when it was built and is read in
 //! constant time. How trees are built, and what is checked then, is in [`crate::build`]; what only
@@ -24,11 +24,12 @@ struct Node {
     height: u32,
     /// How many nodes there are from here downwards.
     size: u32,
-    /// Whether the type is known to be the one that follows from the parts, so that no one derives it again.
+    /// Whether it is known that nothing is wrong with this node, given its parts, so that nobody checks it again. Set by
+    /// the constructors and the validator, never unset.
     is_checked: AtomicBool,
 }
 
-/// The kinds of computations: the seed's `computation` variants, `tensorflow` and `xla` together
+/// The kinds of computations: the protocol's `computation` variants, `tensorflow` and `xla` together
 /// as [`CompKind::CompiledComputation`].
 #[derive(Clone, Debug)]
 pub enum CompKind {
@@ -56,14 +57,14 @@ pub enum CompKind {
     CompiledComputation(CompiledComputation),
 }
 
-/// A name: the seed's `Reference`.
+/// A name: the protocol's `Reference`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The name, bound by the innermost lambda or block that introduces it.
     pub name: Arc<str>,
 }
 
-/// An element of a struct: the seed's `Selection`.
+/// An element of a struct: the protocol's `Selection`.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// What to select from; its type is a struct.
@@ -72,7 +73,7 @@ pub struct Selection {
     pub index: usize,
 }
 
-/// A struct made of its elements: the seed's `Struct`.
+/// A struct made of its elements: the protocol's `Struct`.
 #[derive(Clone, Debug)]
 pub struct Struct {
     /// The elements, in order.
@@ -88,7 +89,7 @@ pub struct StructElement {
     pub value: Comp,
 }
 
-/// A function applied to its argument: the seed's `Call`.
+/// A function applied to its argument: the protocol's `Call`.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// What is called; its type is a function.
@@ -97,7 +98,7 @@ pub struct Call {
     pub argument: Option<Comp>,
 }
 
-/// A function: the seed's `Lambda`.
+/// A function: the protocol's `Lambda`.
 #[derive(Clone, Debug)]
 pub struct Lambda {
     /// The parameter; `None` for a function without one.
@@ -115,7 +116,7 @@ pub struct Parameter {
     pub ty: Type,
 }
 
-/// Names for intermediate results: the seed's `Block`.
+/// Names for intermediate results: the protocol's `Block`.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The locals; each may refer to those before it.
@@ -133,14 +134,14 @@ pub struct Local {
     pub value: Comp,
 }
 
-/// A source of data: the seed's `Data`.
+/// A source of data: the protocol's `Data`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Data {
     /// What the runtime finds the data by.
     pub content: DataContent,
 }
 
-/// A constant tensor: the seed's `Literal`.
+/// A constant tensor: the protocol's `Literal`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Literal {
     /// The elements.
@@ -174,7 +175,7 @@ impl Comp {
         self.0.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Keeps in mind that nothing is wrong with this node, given its parts.
+    /// Notes that nothing is wrong with this node, given its parts.
     pub(crate) fn set_checked(&self) {
         self.0.is_checked.store(true, Ordering::Relaxed);
     }
@@ -191,7 +192,7 @@ impl Comp {
         &self.0.ty
     }
 
-    /// The kind in one word, as the variants of the seed's `Computation` are called; `tensorflow`
+    /// The kind in one word, as the variants of the protocol's `Computation` are called; `tensorflow`
     /// or `xla` for a compiled computation.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {

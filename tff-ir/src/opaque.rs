@@ -14,10 +14,10 @@ pub struct Opaque {
     pub value: Bytes,
 }
 
-/// What the runtime finds data by: the variants of the seed's `Data`.
+/// What the runtime finds data by: the variants of the protocol's `Data`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DataContent {
-    /// A uri; the seed deprecates it.
+    /// A uri; the protocol deprecates it.
     Uri(Arc<str>),
     /// A message that the runtime understands.
     Any(Opaque),
@@ -32,7 +32,7 @@ pub enum CompiledComputation {
     Xla(Arc<Xla>),
 }
 
-/// A TensorFlow graph and how it computes a function: the seed's `TensorFlow`.
+/// A TensorFlow graph and how it computes a function: the protocol's `TensorFlow`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorFlow {
     /// The graph, a `tensorflow.GraphDef`.
@@ -51,7 +51,7 @@ pub struct TensorFlow {
     pub layout_map: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// The tensors of a graph that make up a value, parallel to its type: the seed's
+/// The tensors of a graph that make up a value, parallel to its type: the protocol's
 /// `TensorFlow.Binding`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TensorFlowBinding {
@@ -63,7 +63,7 @@ pub enum TensorFlowBinding {
     Sequence(SequenceBinding),
 }
 
-/// How a graph represents a sequence: the seed's `TensorFlow.SequenceBinding`.
+/// How a graph represents a sequence: the protocol's `TensorFlow.SequenceBinding`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SequenceBinding {
     /// The name of the variant tensor that is the dataset.
@@ -72,7 +72,7 @@ pub enum SequenceBinding {
     GraphDef(Arc<str>),
 }
 
-/// An XLA module and how it computes a function: the seed's `Xla`.
+/// An XLA module and how it computes a function: the protocol's `Xla`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Xla {
     /// The module, an `xla.HloModuleProto`.
@@ -83,7 +83,7 @@ pub struct Xla {
     pub result: XlaBinding,
 }
 
-/// The tensors of a module that make up a value, parallel to its type: the seed's `Xla.Binding`.
+/// The tensors of a module that make up a value, parallel to its type: the protocol's `Xla.Binding`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum XlaBinding {
     /// A struct: a binding for each element.

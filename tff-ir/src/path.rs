@@ -1,5 +1,6 @@
 //! Where in a computation something is.
 
+use crate::diag::Name;
 use crate::{Comp, CompKind};
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub enum CompStep {
 
 /// A path from the root of a computation to a part of it.
 ///
-/// It prints as the fields of the seed's messages that lead there, from the kind of a computation
+/// It prints as the fields of the protocol's messages that lead there, from the kind of a computation
 /// to the part of it: `.lambda.result`, `.block.local[3](name)`, `.block.result`,
 /// `.call.function`, `.call.argument`, `.struct.element[0](name)`, `.selection.source`; the root
 /// prints as `.`. The middle of a very long path is left out: `...(1200 steps)...`.
@@ -104,26 +105,6 @@ impl fmt::Display for CompPath {
                 CompStep::Local(index, name) => write!(f, ".block.local[{index}]({})", Name(name))?,
                 CompStep::BlockResult => f.write_str(".block.result")?,
                 CompStep::Elided(count) => write!(f, "...({count} steps)...")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A name in a message for people: on one line and of bounded length.
-pub(crate) struct Name<'a>(pub(crate) &'a str);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 60;
-        for (position, char) in self.0.chars().enumerate() {
-            if position == SHOWN {
-                return f.write_str("...");
-            }
-            if char.is_control() {
-                write!(f, "{}", char.escape_default())?;
-            } else {
-                write!(f, "{char}")?;
             }
         }
         Ok(())

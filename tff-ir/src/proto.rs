@@ -1,4 +1,4 @@
-//! Computations to and from the wire: the seed's `Computation` and the messages within.
+//! Computations to and from the wire: the protocol's `Computation` and the messages within.
 
 mod checksum;
 mod decode;
@@ -10,9 +10,48 @@ pub use decode::{CompDecodeError, DecodeProblem};
 pub use encode::CompEncodeError;
 
 use crate::Comp;
+use bytes::Bytes;
+use prost::Message;
 use tff_proto::v0 as pb;
 
+/// Why bytes are not a computation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompBytesError {
+    /// They are not the message.
+    #[error("not an encoded computation: {0}")]
+    Message(#[from] tff_proto::DecodeError),
+    /// The message is not a computation.
+    #[error("at {0}")]
+    Comp(#[from] CompDecodeError),
+}
+
 impl Comp {
+    /// Reads the encoded message of a computation of which every node states its type, as [`Comp::from_proto`].
+    ///
+    /// ```
+    /// use tff_ir::{Array, Comp};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let comp = Comp::literal(Array::from(1i32));
+    /// assert_eq!(Comp::from_bytes(comp.to_bytes()?)?, comp);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the bytes are not the message, or the message is not a computation, with the path.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, CompBytesError> {
+        Ok(Self::from_proto(&tff_proto::decode(&bytes.into(), &tff_proto::Limits::default())?)?)
+    }
+
+    /// The encoded message: the bytes that the reference writes.
+    ///
+    /// # Errors
+    /// As [`Comp::to_proto`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, CompEncodeError> {
+        Ok(self.to_proto()?.encode_to_vec())
+    }
+
     /// Reads a computation of which every node states its type.
     ///
     /// Each type must be equivalent to the one that follows from the parts. References need not be

@@ -5,8 +5,7 @@
 //! any rule; what concerns one node is checked once, however often it is validated and wherever.
 
 use crate::build::{check_equivalent, derive_type, is_untyped};
-use crate::diag::FirstLine;
-use crate::path::Name;
+use crate::diag::{FirstLine, Name};
 use crate::proto::decode_reporting;
 use crate::{
     Binder, Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,

@@ -84,7 +84,17 @@ pub(crate) fn from_exec(py: Python<'_>, failed: &ExecError) -> PyErr {
             error(py, Class::Mismatch, &message, details)
         }
         ExecError::Compile(_) => error(py, Class::Compile, &message, details),
-        ExecError::Library { .. } => error(py, Class::Library, &message, details),
+        ExecError::Library { library, .. } => {
+            let package = if library.contains("tensorflow") { "tensorflow-cpu" } else { "'federated-runtime[xla]'" };
+            error(py, Class::Library, &format!("{message}, or pip install {package}"), details)
+        }
+        ExecError::Deadline => error(py, Class::Deadline, &message, details),
+        ExecError::Own(own) => {
+            let failed = error(py, Class::Run, &message, details);
+            // The user's own exception, with its traceback.
+            failed.set_cause(py, crate::leaf::cause(py, &**own));
+            failed
+        }
         _ => error(py, Class::Run, &message, details),
     }
 }

@@ -1,24 +1,25 @@
 //! `Executor` and `Program`: computations that run.
 
 use crate::computation::{Computation, options};
-use crate::error::{Class, from_exec, plain};
+use crate::error::from_exec;
+use crate::leaf::Registered;
 use crate::read::Reader;
-use crate::run::{Pace, run};
+use crate::run::{Cancel, Pace, report_to, run};
 use crate::types::Type;
+use crate::value::{decode, encode};
 use crate::write::Writer;
-use bytes::Bytes;
-use prost::Message;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{Options, Value, infer_cardinality, value_from_proto, value_to_proto};
+use tff_exec::{CallOptions, Options, Value, infer_cardinality};
 use tff_ir::Comp;
-use tff_proto::{Limits, v0 as pb};
 
 /// How often this process, or one that it was forked from, was forked.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +58,7 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    fn get(&self) -> tff_exec::Executor {
+    pub(crate) fn get(&self) -> tff_exec::Executor {
         let made =
             self.executor.get(|| Ok::<_, std::convert::Infallible>(tff_exec::Executor::new(self.options.clone())));
         match made {
@@ -67,30 +68,58 @@ impl Executor {
     }
 }
 
+/// An option of a plugin, by the type of its value.
+struct PluginOption(xla::OptionValue);
+
+impl<'py> FromPyObject<'_, 'py> for PluginOption {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(if object.is_instance_of::<PyBool>() {
+            xla::OptionValue::Bool(object.extract()?)
+        } else if object.is_instance_of::<PyInt>() {
+            xla::OptionValue::Int64(object.extract()?)
+        } else if object.is_instance_of::<PyFloat>() {
+            xla::OptionValue::Float(object.extract()?)
+        } else if object.is_instance_of::<PyString>() {
+            xla::OptionValue::String(object.extract()?)
+        } else {
+            xla::OptionValue::Int64List(object.extract()?)
+        }))
+    }
+}
+
 #[pymethods]
 impl Executor {
     #[new]
-    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, workers = None, insecure_aggregation = false, kernels = true))]
+    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, pjrt_options = None, workers = None, insecure_aggregation = false, kernels = true))]
     fn new(
         py: Python<'_>,
         threads: Option<usize>,
         tensorflow: Option<PathBuf>,
         pjrt: Option<PathBuf>,
+        pjrt_options: Option<BTreeMap<String, PluginOption>>,
         workers: Option<Vec<String>>,
         insecure_aggregation: bool,
         kernels: bool,
     ) -> PyResult<Self> {
         let mut made = Options::default();
         made.threads = threads;
+        let libraries = py.import("federated_runtime._libraries")?;
+        let found = |name: &str| -> PyResult<Option<PathBuf>> { libraries.call_method0(name)?.extract() };
+        let tensorflow = tensorflow.map_or_else(|| found("tensorflow"), |path| Ok(Some(path)))?;
         made.tensorflow = tensorflow.map(leaf::tensorflow::Library::Path).unwrap_or_default();
         made.without_kernels = !kernels;
-        if let Some(plugin) = pjrt {
-            made.xla = xla::Library::Plugin(xla::Plugin::new(vec![plugin]));
+        if let Some(file) = pjrt.map_or_else(|| found("pjrt"), |path| Ok(Some(path)))? {
+            let mut plugin = xla::Plugin::new(vec![file]);
+            plugin.options = pjrt_options.unwrap_or_default().into_iter().map(|(name, it)| (name, it.0)).collect();
+            made.xla = xla::Library::Plugin(plugin);
         }
         if let Some(addresses) = workers {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
+        made.data = Some(Arc::new(Registered));
         made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })
@@ -133,14 +162,21 @@ impl Program {
         argument: Option<Value>,
         weight: u64,
         n_clients: Option<usize>,
-        timeout: Option<f64>,
+        options: CallOptions,
     ) -> PyResult<Value> {
-        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-        let timeout = timeout.map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("timeout: {error}")))?;
         let executor = self.executor.get();
         let program = self.program.get(|| executor.get().prepare(&self.comp)).map_err(|error| from_exec(py, &error))?;
-        run(py, move || program.call(argument, n_clients), &self.pace, weight, timeout)
+        run(py, program, argument, n_clients, options, &self.pace, weight)
     }
+}
+
+/// When a call that may take so many seconds ends.
+fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    let duration = Duration::try_from_secs_f64(timeout);
+    let duration = duration.map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+    // What is too far away to be said is no deadline.
+    Ok(Instant::now().checked_add(duration))
 }
 
 #[pymethods]
@@ -150,7 +186,7 @@ impl Program {
         Type(self.comp.ty().clone())
     }
 
-    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, structure = None))]
+    #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, progress = None, cancel = None, structure = None, raw = false))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -158,7 +194,10 @@ impl Program {
         n_clients: Option<usize>,
         default_n_clients: Option<usize>,
         timeout: Option<f64>,
+        progress: Option<Py<PyAny>>,
+        cancel: Option<&Cancel>,
         structure: Option<Bound<'py, PyAny>>,
+        raw: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = match args.len() {
             0 => None,
@@ -177,9 +216,17 @@ impl Program {
             }
             (n_clients, default, _) => n_clients.or(default),
         };
-        let value = self.call(py, argument, reader.weight(), n_clients, timeout)?;
+        let mut options = CallOptions::default();
+        options.deadline = deadline(timeout)?;
+        options.cancel = cancel.map(|cancel| cancel.0.clone());
+        options.progress = progress.map(report_to);
+        let value = self.call(py, argument, reader.weight(), n_clients, options)?;
+        if raw {
+            let kept = crate::value::Value { value, ty: self.result().clone() };
+            return Ok(Bound::new(py, kept)?.into_any());
+        }
         let executor = self.executor.get().get();
-        Writer { py, structure: structure.as_ref(), executor: &executor }.write(&value, self.result())
+        Writer { py, structure: structure.as_ref(), executor: Some(&executor) }.write(&value, self.result())
     }
 
     /// Calls it with a serialized `Value`, and gives one.
@@ -191,18 +238,15 @@ impl Program {
         n_clients: Option<usize>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let argument = match (argument.map(Bytes::copy_from_slice), self.parameter()) {
-            (Some(bytes), Some(ty)) => {
-                let message: pb::Value =
-                    tff_proto::decode(&bytes, &Limits::default()).map_err(|error| plain(py, Class::Mismatch, error))?;
-                Some(value_from_proto(&message, ty).map_err(|error| from_exec(py, &error))?)
-            }
+        let argument = match (argument, self.parameter()) {
+            (Some(data), Some(ty)) => Some(decode(py, data, ty)?),
             (Some(_), None) => return Err(from_exec(py, &tff_exec::ExecError::UnexpectedArgument)),
             (None, _) => None,
         };
-        let value = self.call(py, argument, u64::MAX, n_clients, timeout)?;
-        let message = value_to_proto(&value, self.result()).map_err(|error| from_exec(py, &error))?;
-        Ok(PyBytes::new(py, &message.encode_to_vec()))
+        let mut options = CallOptions::default();
+        options.deadline = deadline(timeout)?;
+        let value = self.call(py, argument, u64::MAX, n_clients, options)?;
+        encode(py, &value, self.result())
     }
 
     fn __repr__(&self) -> String {

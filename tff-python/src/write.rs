@@ -16,7 +16,7 @@ pub(crate) struct Writer<'a, 'py> {
     /// What makes a struct of a list of names and values; by default dicts and tuples.
     pub(crate) structure: Option<&'a Bound<'py, PyAny>>,
     /// What reads the elements of datasets.
-    pub(crate) executor: &'a Executor,
+    pub(crate) executor: Option<&'a Executor>,
 }
 
 impl<'py> Writer<'_, 'py> {
@@ -32,7 +32,13 @@ impl<'py> Writer<'_, 'py> {
                 self.list(members, &federated.member)
             }
             (Value::Sequence(sequence), TypeKind::Sequence(sequence_ty)) => {
-                let elements = py.detach(|| sequence.elements(self.executor.tensorflow()));
+                let elements = match (self.executor, sequence.known_elements()) {
+                    (_, Some(elements)) => Ok(elements.clone()),
+                    (Some(executor), None) => py.detach(|| sequence.elements(executor.tensorflow())),
+                    (None, None) => {
+                        return Err(plain(py, Class::Run, "a dataset needs an executor that reads its elements"));
+                    }
+                };
                 self.list(&elements.map_err(|error| from_exec(py, &error))?, &sequence_ty.element)
             }
             _ => Err(plain(py, Class::Run, format!("a result of type {ty} has no form in Python"))),

@@ -3,9 +3,13 @@
 import asyncio
 import gc
 import os
+import pathlib
 import pickle
+import signal
+import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import weakref
@@ -216,3 +220,63 @@ if __name__ == "__main__":
     finally:
         os.unlink(file.name)
     assert done.stdout.splitlines() == ["1", "[1, 2, 3, 4]", "[1, 2, 3, 4]"], done.stderr
+def test_the_environment_stays_as_it_is(examples):
+    code = f"""
+import federated_runtime as fr, os, subprocess, sys
+before = subprocess.run([sys.executable, "-c", "import os; print(sorted(os.environ))"], capture_output=True).stdout
+fr.run(fr.load({str(examples / "temperatures" / "above.pb")!r}), {{"x": [68.5, 70.0, 71.25], "t": 69.0}})
+after = subprocess.run([sys.executable, "-c", "import os; print(sorted(os.environ))"], capture_output=True).stdout
+print(before == after)
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "True", done.stderr
+
+
+
+
+def test_missing_libraries(examples):
+    code = """
+import federated_runtime as fr, sys
+try:
+    fr.run(fr.load(sys.argv[1]), *eval(sys.argv[2]))
+except fr.LibraryError as error:
+    print(error)
+"""
+    environment = {name: value for name, value in os.environ.items() if name not in ("TENSORFLOW_DIR", "TFF_PJRT_PLUGIN")}
+    calls = {
+        "tensorflow-cpu": (examples / "temperatures" / "above.pb", "({'x': [1.0], 't': 2.0},)"),
+        "'federated-runtime[xla]'": (examples / "digits-jax" / "initialize.pb", "()"),
+    }
+    for package, (path, args) in calls.items():
+        command = [sys.executable, "-c", code, str(path), args]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+        assert done.stdout.rstrip().endswith(f"pip install {package}"), done.stderr
+
+
+def test_commands(tmp_path):
+    (tmp_path / "total.tff").write_text(TOTAL)
+    command = [sys.executable, "-m", "federated_runtime", "tff"]
+    done = subprocess.run([*command, "type", tmp_path / "total.tff"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, "({int32}@CLIENTS -> int32@SERVER)"), done.stderr
+    done = subprocess.run([*command, "type", tmp_path / "missing.tff"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "missing.tff" in done.stderr
+    scripts = pathlib.Path(sysconfig.get_path("scripts"))
+    for name in ("tff", "tff-worker"):
+        done = subprocess.run([scripts / name, "--version"], capture_output=True, text=True, timeout=120)
+        assert done.stdout.startswith(f"{name} "), done.stderr
+
+
+def test_workers():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "federated_runtime", "worker", "-v", f"--port={port}"]
+    worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        while "listening" not in (line := worker.stderr.readline()) and line:
+            pass
+        executor = fr.Executor(workers=[f"127.0.0.1:{port}"])
+        assert fr.run(parse(TOTAL), [1, 2, 3], executor=executor) == 6
+    finally:
+        worker.send_signal(signal.SIGINT)
+        assert worker.wait(timeout=30) == 0

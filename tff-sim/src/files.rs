@@ -1,6 +1,5 @@
 //! Bytes and texts of files, and what can be wrong with them.
 
-use crate::forms::FormKind;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
@@ -104,7 +103,7 @@ pub enum FileProblem {
         /// The role.
         role: String,
         /// The form.
-        form: FormKind,
+        form: &'static str,
     },
     /// The index of a form names the wrong parts, or a path is not of the right kind.
     #[error("expected {expected}, found {found}")]

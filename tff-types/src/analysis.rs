@@ -85,13 +85,15 @@ impl Type {
     /// The first part that cannot be summed.
     pub fn check_sum_compatible(&self) -> Result<(), SumError> {
         fn check(ty: &Type, path: &mut Path) -> Result<(), SumError> {
-            let (at, found) = (path.clone(), ty.clone());
+            let place = |path: &Path| (path.clone(), ty.clone());
             match ty.kind() {
                 TypeKind::Tensor(TensorType { dtype: DType::Bool | DType::String, .. }) => {
-                    Err(SumError::NotNumeric { path: at, found })
+                    let (path, found) = place(path);
+                    Err(SumError::NotNumeric { path, found })
                 }
                 TypeKind::Tensor(tensor) if !tensor.shape.is_fully_defined() => {
-                    Err(SumError::NotFullyDefined { path: at, found })
+                    let (path, found) = place(path);
+                    Err(SumError::NotFullyDefined { path, found })
                 }
                 TypeKind::Tensor(_) => Ok(()),
                 TypeKind::Struct(_) | TypeKind::Federated(_) => ty.children().try_for_each(|(step, child)| {
@@ -100,7 +102,10 @@ impl Type {
                     path.pop();
                     Ok(())
                 }),
-                _ => Err(SumError::NotTensors { path: at, found }),
+                _ => {
+                    let (path, found) = place(path);
+                    Err(SumError::NotTensors { path, found })
+                }
             }
         }
         check(self, &mut Path::root())

@@ -1,8 +1,16 @@
-//! Text cut to a length, for messages that quote what may be long.
+//! Text cut to a length, for messages that quote what may be long: the one place that shortens texts.
 
 use std::fmt::{self, Write};
 
-/// The text of something on one line, cut to a number of characters; `…` stands for what was cut.
+/// The text of something on one line, cut to a number of characters; `…` stands for what was cut, and control characters
+/// are escaped.
+///
+/// ```
+/// use tff_types::Brief;
+///
+/// assert_eq!(Brief::start(&"one\ntwo", 20).to_string(), r"one\ntwo");
+/// assert_eq!(Brief::start(&"a long name", 7).to_string(), "a long…");
+/// ```
 #[derive(Debug)]
 pub struct Brief {
     text: String,
@@ -25,7 +33,7 @@ impl Brief {
 
     /// The last characters, at most `limit` with the ellipsis.
     pub(crate) fn end(value: &dyn fmt::Display, limit: usize) -> Self {
-        let whole: Vec<char> = value.to_string().chars().map(printable).collect();
+        let whole: Vec<char> = value.to_string().chars().flat_map(printable).collect();
         match whole.len().checked_sub(limit) {
             None | Some(0) => Self { text: whole.into_iter().collect(), cut: false },
             Some(excess) => {
@@ -59,14 +67,18 @@ struct Head {
 impl Write for Head {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for char in text.chars() {
-            self.room = self.room.checked_sub(1).ok_or(fmt::Error)?;
-            self.text.push(printable(char));
+            for char in printable(char) {
+                self.room = self.room.checked_sub(1).ok_or(fmt::Error)?;
+                self.text.push(char);
+            }
         }
         Ok(())
     }
 }
 
 /// Line breaks and other control characters, which a name may contain, do not break the line.
-fn printable(char: char) -> char {
-    if char.is_control() { '\u{fffd}' } else { char }
+fn printable(char: char) -> impl Iterator<Item = char> {
+    let escaped = char.is_control().then(|| char.escape_default());
+    let itself = escaped.is_none().then_some(char);
+    escaped.into_iter().flatten().chain(itself)
 }

@@ -1,9 +1,9 @@
-//! The element types of tensors: the seed's `DataType`.
+//! The element types of tensors: the protocol's `DataType`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The element type of a tensor, one of the sixteen that the seed's `DataType` names.
+/// The element type of a tensor, one of the sixteen that the protocol's `DataType` names.
 ///
 /// ```
 /// use tff_types::DType;
@@ -92,14 +92,14 @@ impl DType {
         }
     }
 
-    /// The number of the seed's `DataType`, which is also TensorFlow's.
+    /// The number of the protocol's `DataType`, which is also TensorFlow's.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The element type of that number of the seed's `DataType`; `None` for `DT_INVALID` and for
-    /// numbers the seed does not know.
+    /// The element type of that number of the protocol's `DataType`; `None` for `DT_INVALID` and for
+    /// numbers the protocol does not know.
     #[must_use]
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|dtype| dtype.number() == number)
@@ -161,7 +161,7 @@ pub struct UnknownDType(pub String);
 impl FromStr for DType {
     type Err = UnknownDType;
 
-    /// Reads a name as printed, and `string`, the seed's spelling of `str`.
+    /// Reads a name as printed, and `string`, the protocol's spelling of `str`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if name == "string" {
             return Ok(Self::String);

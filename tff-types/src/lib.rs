@@ -1,8 +1,8 @@
 //! The types of federated computations.
 //!
-//! A [`Type`] is the seed's `Type` message as an immutable, shared tree: tensors, structs,
+//! A [`Type`] is the protocol's `Type` message as an immutable, shared tree: tensors, structs,
 //! sequences, functions, abstract types, placements and federated types. It is cheap to clone,
-//! always well formed (its constructors hold the nesting rules of the seed) and bounded in depth
+//! always well formed (its constructors hold the nesting rules of the protocol) and bounded in depth
 //! and size, so that whoever walks it may recurse.
 //!
 //! ```

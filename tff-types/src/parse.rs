@@ -1,6 +1,6 @@
 //! From text to types.
 //!
-//! Reads what the printers write, and the looser style of the seed's comments: white space
+//! Reads what the printers write, and the looser style of the protocol's comments: white space
 //! anywhere, `string` for `str`, placements in lower case, and at the top level parameters and
 //! functions without their brackets, `federated_broadcast: T, p: placement -> T@p`.
 

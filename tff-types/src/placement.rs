@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A placement of the runtime: the seed's `Placement`, identified by its uri.
+/// A placement of the runtime: the protocol's `Placement`, identified by its uri.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placement {
     /// The collective of clients, uri `clients`; its values may differ from member to member.
@@ -62,7 +62,7 @@ impl FromStr for Placement {
     }
 }
 
-/// Where a federated type is placed: the seed's `PlacementSpec`.
+/// Where a federated type is placed: the protocol's `PlacementSpec`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PlacementSpec {
     /// A placement of the runtime.

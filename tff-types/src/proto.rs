@@ -1,6 +1,6 @@
-//! Types to and from the wire: the seed's `Type` and the messages within.
+//! Types to and from the wire: the protocol's `Type` and the messages within.
 //!
-//! Decoding accepts every type of the seed, abstract types and placement labels included; what is
+//! Decoding accepts every type of the protocol, abstract types and placement labels included; what is
 //! wrong is reported with its place in the type. Encoding is deterministic.
 
 use crate::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The size of one dimension; `None` where it is not known (`?` in the notation).
 pub type Dim = Option<u64>;
 
-/// The shape of a tensor: the dims of the seed's `TensorType`, or an unknown rank.
+/// The shape of a tensor: the dims of the protocol's `TensorType`, or an unknown rank.
 ///
 /// A dimension is at most `i64::MAX`, the most that the wire carries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! The type tree: the seed's `Type` and the invariants its constructors hold.
+//! The type tree: the protocol's `Type` and the invariants its constructors hold.
 
 use crate::{DType, MAX_PROBLEMS, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub const MAX_DEPTH: u32 = 200;
 /// occurs, so that a small program cannot describe a type too large to print or compare.
 pub const MAX_SIZE: u32 = 1 << 20;
 
-/// A type: the seed's `Type`, immutable and shared.
+/// A type: the protocol's `Type`, immutable and shared.
 ///
 /// Equality is the relation *identical*: the same structure, names, shapes and placements.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ pub enum TypeKind {
     Federated(FederatedType),
 }
 
-/// A tensor type: the seed's `TensorType`.
+/// A tensor type: the protocol's `TensorType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// The element type.
@@ -76,7 +76,7 @@ pub struct TensorType {
     pub shape: Shape,
 }
 
-/// A struct type: the seed's `StructType`.
+/// A struct type: the protocol's `StructType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StructType {
     elements: Arc<[Element]>,
@@ -121,14 +121,14 @@ impl StructType {
     }
 }
 
-/// A sequence type: the seed's `SequenceType`.
+/// A sequence type: the protocol's `SequenceType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SequenceType {
     /// The type of the elements.
     pub element: Type,
 }
 
-/// A function type: the seed's `FunctionType`.
+/// A function type: the protocol's `FunctionType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionType {
     /// The type of the parameter; `None` for a function without one.
@@ -137,14 +137,14 @@ pub struct FunctionType {
     pub result: Type,
 }
 
-/// An abstract type: the seed's `AbstractType`.
+/// An abstract type: the protocol's `AbstractType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AbstractType {
     /// The label that relates the occurrences within one signature.
     pub label: Arc<str>,
 }
 
-/// The type of placements: the seed's `PlacementType`.
+/// The type of placements: the protocol's `PlacementType`.
 ///
 /// The label annotates one occurrence and does not qualify the type: it is ignored by equality.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ impl Hash for PlacementType {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// A federated type: the seed's `FederatedType`.
+/// A federated type: the protocol's `FederatedType`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FederatedType {
     /// The type of each member.
@@ -368,7 +368,8 @@ impl Type {
         self.0.contains.sequence
     }
 
-    /// Whether an abstract type or a placement label occurs anywhere in it.
+    /// Whether an abstract type, or a federated type at a placement that is a label, occurs anywhere in it. The label
+    /// of a placement type means nothing and does not count.
     #[must_use]
     pub fn contains_abstract(&self) -> bool {
         self.0.contains.abstract_

@@ -9,14 +9,14 @@ mod modules;
 use bytes::Bytes;
 use std::sync::{Arc, LazyLock};
 use tff_compiler::graph::{GraphBuilder, GraphError, Wire};
-use tff_exec::leaf::tensorflow::{Library, Options};
+use tff_exec::leaf::tensorflow::{Library, TensorFlowOptions};
 use tff_exec::{ExecError, Sequence, TensorFlow, Value};
 use tff_ir::{Array, Comp, CompKind, CompiledComputation, Scalar};
 use tff_types::{DType, FunctionType, TensorType, Type, TypeKind};
 
 static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| {
     let library = Library::Path(tff_benches::repository_file(".native/tensorflow"));
-    TensorFlow::new(Options { library, kernels: false, ..Options::default() })
+    TensorFlow::new(TensorFlowOptions { library, kernels: false, ..TensorFlowOptions::default() })
 });
 
 /// The graph that a computation is, with its type.

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 use tff_compiler::graph::generic;
 use tff_compiler::hlo;
 use tff_compiler::{BinaryOp, Fill};
-use tff_exec::leaf::xla::{Library, Options, Plugin};
+use tff_exec::leaf::xla::{Library, Plugin, XlaOptions};
 use tff_exec::{Value, Xla};
 use tff_ir::{Array, Comp, CompKind, CompiledComputation, Scalar};
 use tff_types::{DType, Type};
 
 static LEAF: LazyLock<Xla> = LazyLock::new(|| {
     let plugin = tff_benches::repository_file(".native/pjrt/pjrt_c_api_cpu_plugin.so");
-    Xla::new(Options { library: Library::Plugin(Plugin::new(vec![plugin])), ..Options::default() })
+    Xla::new(XlaOptions { library: Library::Plugin(Plugin::new(vec![plugin])), ..XlaOptions::default() })
 });
 
 fn run_module(comp: &Comp, argument: Option<&Value>) -> Value {

@@ -9,5 +9,5 @@ fn main() {
     unsafe {
         tff_cli::quiet();
     }
-    tff_cli::worker()
+    tff_cli::worker(std::env::args())
 }

@@ -11,5 +11,5 @@ fn main() -> ExitCode {
     unsafe {
         tff_cli::quiet();
     }
-    tff_cli::tff()
+    tff_cli::tff(std::env::args_os())
 }

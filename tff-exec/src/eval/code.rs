@@ -1,6 +1,8 @@
 //! From a computation to code: names become positions, leaves become slots to be prepared once.
 
+use super::host::DataBackend;
 use super::intrinsic::native;
+use crate::values::check;
 use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,9 +70,11 @@ pub(crate) struct Compilation {
 /// The code of a whole computation.
 ///
 /// # Errors
-/// [`ExecError::UnboundReference`], [`ExecError::Unsupported`] for data, [`ExecError::Limit`].
-pub(crate) fn compile(comp: &Comp) -> Result<Compilation, ExecError> {
-    let mut compiler = Compiler { scopes: vec![Scope::default()], slots: Vec::new(), nesting: 0, is_native: true };
+/// [`ExecError::UnboundReference`], [`ExecError::Limit`]; [`ExecError::Unsupported`] for data without
+/// a backend, and what that fails with.
+pub(crate) fn compile(comp: &Comp, data: Option<&dyn DataBackend>) -> Result<Compilation, ExecError> {
+    let scopes = vec![Scope::default()];
+    let mut compiler = Compiler { scopes, slots: Vec::new(), nesting: 0, is_native: true, data };
     let code = compiler.walk(comp)?;
     Ok(Compilation { code, frame_size: compiler.scope().frame_size, is_native: compiler.is_native })
 }
@@ -102,16 +106,17 @@ impl Scope {
     }
 }
 
-struct Compiler {
+struct Compiler<'a> {
     /// One for each lambda around the current point, never empty.
     scopes: Vec<Scope>,
     /// The positions of the locals of the blocks around, in order.
     slots: Vec<usize>,
     nesting: usize,
     is_native: bool,
+    data: Option<&'a dyn DataBackend>,
 }
 
-impl<'c> Walk<'c> for Compiler {
+impl<'c> Walk<'c> for Compiler<'_> {
     type Value = Code;
     type Error = ExecError;
 
@@ -136,7 +141,7 @@ impl<'c> Walk<'c> for Compiler {
     }
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn scope(&mut self) -> &mut Scope {
         if self.scopes.is_empty() {
             self.scopes.push(Scope::default());
@@ -176,7 +181,14 @@ impl Compiler {
                 self.is_native &= native(intrinsic).is_some();
                 Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
-            CompKind::Data(_) => Err(ExecError::Unsupported("data that is no part of the computation".to_owned())),
+            CompKind::Data(data) => {
+                let Some(backend) = self.data else {
+                    return Err(ExecError::Unsupported("data that is no part of the computation".to_owned()));
+                };
+                let value = backend.resolve(&data.content, comp.ty())?;
+                check(&value, comp.ty(), None)?;
+                Ok(Code::Constant(value))
+            }
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
             CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),
             CompKind::CompiledComputation(compiled) => {

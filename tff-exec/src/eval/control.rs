@@ -1,6 +1,7 @@
 //! What ends a run early, and who is told how far it is.
 
 use crate::ExecError;
+use crate::leaf::{self, Until};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +10,8 @@ use tff_ir::Intrinsic;
 
 /// How one call of a program is run: when it ends early, and who follows it.
 ///
-/// A call that ends early does so between two calls of functions: a leaf that runs is not
-/// interrupted. Workers are not waited for.
+/// A call that ends early does so between two calls of functions, or while a TensorFlow graph runs: a
+/// module of XLA that runs is not interrupted. Workers are not waited for.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
@@ -79,21 +80,21 @@ pub enum Progress<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Control<'a> {
     /// Set when nobody needs the value any more.
-    given_up: Option<&'a AtomicBool>,
+    given_up: Option<&'a Arc<AtomicBool>>,
     deadline: Option<Instant>,
     pub(super) progress: Option<&'a ReportProgress>,
 }
 
 impl<'a> From<&'a CallOptions> for Control<'a> {
     fn from(options: &'a CallOptions) -> Self {
-        let given_up = options.cancel.as_ref().map(|cancel| &*cancel.0);
+        let given_up = options.cancel.as_ref().map(|cancel| &cancel.0);
         Self { given_up, deadline: options.deadline, progress: options.progress.as_deref() }
     }
 }
 
 impl<'a> Control<'a> {
     /// Ends the run once this is set.
-    pub(crate) const fn until(given_up: &'a AtomicBool) -> Self {
+    pub(crate) const fn ending(given_up: &'a Arc<AtomicBool>) -> Self {
         Self { given_up: Some(given_up), deadline: None, progress: None }
     }
 
@@ -102,12 +103,11 @@ impl<'a> Control<'a> {
     /// # Errors
     /// [`ExecError::GivenUp`], [`ExecError::Deadline`].
     pub(crate) fn check(&self) -> Result<(), ExecError> {
-        if self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
-            return Err(ExecError::GivenUp);
-        }
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(ExecError::Deadline);
-        }
-        Ok(())
+        leaf::check(self.given_up.map(|given_up| &**given_up), self.deadline)
+    }
+
+    /// The same for a leaf, which another thread looks at while it runs.
+    pub(super) fn until(&self) -> Until {
+        Until { given_up: self.given_up.cloned(), deadline: self.deadline }
     }
 }

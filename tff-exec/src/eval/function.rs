@@ -56,7 +56,7 @@ impl Function {
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
     /// [`ExecError::UnboundReference`], [`ExecError::Unsupported`], [`ExecError::Limit`].
     pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
-        match compile(comp)?.code {
+        match compile(comp, None)?.code {
             Code::Constant(Value::Function(function)) => Ok(function),
             _ => Err(ExecError::mismatch("a function that needs no evaluation", comp.kind_name())),
         }

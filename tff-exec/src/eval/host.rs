@@ -5,8 +5,18 @@ use crate::leaf::Prepared;
 use crate::values::{ExecError, ReadDataset, Value};
 use rayon::ThreadPool;
 use std::sync::Arc;
-use tff_ir::{CompiledComputation, Intrinsic};
+use tff_ir::{CompiledComputation, DataContent, Intrinsic};
 use tff_types::{FunctionType, Type};
+
+/// What finds the values of `data` in computations: values, or functions of the program's own.
+pub trait DataBackend: Send + Sync {
+    /// The value that data stands for, of type `ty`. It is asked for while a program is prepared,
+    /// perhaps more than once.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError>;
+}
 
 /// What computations run on.
 pub(crate) trait Host: Send + Sync {

@@ -19,6 +19,7 @@ pub(crate) use control::Control;
 pub use control::{CallOptions, Cancel, Progress, ReportProgress};
 pub(crate) use federated::{arguments, is_placed, leaves};
 pub use function::value_from_proto;
+pub use host::DataBackend;
 pub(crate) use host::{Elsewhere, Host};
 pub use intrinsic::is_native;
 pub(crate) use run::{Context, Frame, select};

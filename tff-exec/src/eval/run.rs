@@ -137,10 +137,12 @@ impl<'a> Context<'a> {
                 inner.report(|intrinsic| Progress::Finished { intrinsic });
                 value.map_err(|error| error.at(intrinsic.uri()))
             }
-            Kind::Compiled(compiled) => {
-                stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || compiled.prepared(self.host)?.consume(argument))
-            }
-            Kind::Own(prepared, _) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || prepared.consume(argument)),
+            Kind::Compiled(compiled) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
+                compiled.prepared(self.host)?.consume_until(argument, &self.control.until())
+            }),
+            Kind::Own(prepared, _) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
+                prepared.consume_until(argument, &self.control.until())
+            }),
         }
     }
 

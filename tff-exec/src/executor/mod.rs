@@ -5,7 +5,7 @@ mod program;
 pub use program::Program;
 
 use crate::composing::Workers;
-use crate::eval::{Compilation, Host, compile};
+use crate::eval::{Compilation, DataBackend, Host, compile};
 use crate::leaf::{Prepared, tensorflow, xla};
 use crate::values::ReadDataset;
 use crate::{ExecError, TensorFlow, Xla};
@@ -44,6 +44,8 @@ pub struct Options {
     pub compile: Option<Arc<Compile>>,
     /// Is asked before the leaves of this crate to prepare a compiled computation.
     pub leaf: Option<Arc<PrepareLeaf>>,
+    /// What finds the values of `data` in computations. Without it, data is refused.
+    pub data: Option<Arc<dyn DataBackend>>,
     /// The workers on which programs have their clients; without them, clients are computed here.
     pub workers: Option<Arc<dyn Workers>>,
 }
@@ -57,6 +59,7 @@ impl fmt::Debug for Options {
             .field("xla", &self.xla)
             .field("compile", &self.compile.is_some())
             .field("leaf", &self.leaf.is_some())
+            .field("data", &self.data.is_some())
             .field("workers", &self.workers)
             .finish()
     }
@@ -75,6 +78,7 @@ pub(crate) struct Runtime {
     pool: OnceLock<ThreadPool>,
     compile: Option<Arc<Compile>>,
     leaf: Option<Arc<PrepareLeaf>>,
+    data: Option<Arc<dyn DataBackend>>,
     workers: Option<Arc<dyn Workers>>,
 }
 
@@ -82,10 +86,11 @@ impl Runtime {
     /// The code of a computation, compiled first where its intrinsics need it, or workers: these
     /// are sent functions that must not refer to what is around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
-        let compilation = compile(comp)?;
+        let data = self.data.as_deref();
+        let compilation = compile(comp, data)?;
         match &self.compile {
             Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?)
+                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?, data)
             }
             _ => Ok(compilation),
         }
@@ -142,14 +147,14 @@ impl Executor {
     pub fn new(options: Options) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
-        let tensorflow = TensorFlow::new(tensorflow::Options {
+        let tensorflow = TensorFlow::new(tensorflow::TensorFlowOptions {
             library: options.tensorflow,
             kernels: !options.without_kernels,
             ..Default::default()
         });
-        let xla = Xla::new(xla::Options { library: options.xla, ..Default::default() });
-        let (compile, leaf, workers) = (options.compile, options.leaf, options.workers);
-        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, workers }))
+        let xla = Xla::new(xla::XlaOptions { library: options.xla, ..Default::default() });
+        let (compile, leaf, data, workers) = (options.compile, options.leaf, options.data, options.workers);
+        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, data, workers }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {

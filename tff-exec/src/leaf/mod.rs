@@ -2,9 +2,12 @@
 
 mod recent;
 pub mod tensorflow;
+mod until;
 pub mod xla;
 
 pub use recent::Keep;
+pub use until::Until;
+pub(crate) use until::check;
 
 use crate::{ExecError, Value};
 use std::fmt;
@@ -27,6 +30,14 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// As for [`Prepared::call`].
     fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
         self.call(argument.as_ref())
+    }
+
+    /// The same, ended early if it is no longer needed and the library can end what it runs.
+    ///
+    /// # Errors
+    /// As for [`Prepared::call`]; those of [`Until::check`] where the call was ended.
+    fn consume_until(&self, argument: Option<Value>, _: &Until) -> Result<Value, ExecError> {
+        self.consume(argument)
     }
 }
 

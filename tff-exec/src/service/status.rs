@@ -25,9 +25,11 @@ pub(super) fn of(error: ExecError) -> Status {
         ExecError::Deadline => Code::DeadlineExceeded,
         // Of a worker behind this one. To repeat is what helps there.
         ExecError::WorkerUnavailable { .. } => Code::Unavailable,
-        ExecError::Library { .. } | ExecError::Run { .. } | ExecError::Worker { .. } | ExecError::Internal(_) => {
-            Code::Internal
-        }
+        ExecError::Library { .. }
+        | ExecError::Run { .. }
+        | ExecError::Own(_)
+        | ExecError::Worker { .. }
+        | ExecError::Internal(_) => Code::Internal,
         ExecError::Mismatch { .. }
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument

@@ -351,7 +351,7 @@ impl Job {
                 if self.work.given_up().load(Ordering::Relaxed) {
                     return self.result.set(Err(ExecError::GivenUp));
                 }
-                let ctx = Context::new(&*runtime, Some(self.n_clients), Control::until(self.work.given_up()));
+                let ctx = Context::new(&*runtime, Some(self.n_clients), Control::ending(self.work.given_up()));
                 // A panic would leave the value pending for ever; it is a bug, told as an error.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 self.result.set(outcome.unwrap_or_else(|_| Err(ExecError::Internal("a computation panicked"))));

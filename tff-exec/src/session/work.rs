@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Work(Arc<State>);
 
 struct State {
-    given_up: AtomicBool,
+    given_up: Arc<AtomicBool>,
     /// Those who wait, the work that takes the value, and one for its number.
     needs: AtomicUsize,
     is_numbered: AtomicBool,
@@ -27,7 +27,7 @@ impl Work {
             input.0.needs.fetch_add(1, Ordering::Relaxed);
         }
         Self(Arc::new(State {
-            given_up: AtomicBool::new(false),
+            given_up: Arc::default(),
             needs: AtomicUsize::new(1),
             is_numbered: AtomicBool::new(true),
             inputs: Mutex::new(inputs),
@@ -35,7 +35,7 @@ impl Work {
     }
 
     /// Whether nobody needs the value any more.
-    pub(crate) fn given_up(&self) -> &AtomicBool {
+    pub(crate) fn given_up(&self) -> &Arc<AtomicBool> {
         &self.0.given_up
     }
 

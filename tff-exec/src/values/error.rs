@@ -140,6 +140,9 @@ pub enum ExecError {
         /// The library's message.
         reason: String,
     },
+    /// A function that is code of the program itself failed: with that function's own error.
+    #[error("{0}")]
+    Own(Arc<dyn std::error::Error + Send + Sync>),
     /// Evaluation went deeper, or made something larger, than the limit allows.
     #[error("{what} exceeds the limit of {limit}")]
     Limit {

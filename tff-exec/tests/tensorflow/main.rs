@@ -1,6 +1,7 @@
 //! The TensorFlow leaf on the real library.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod ending;
 mod errors;
 mod golden;
 mod kernels;

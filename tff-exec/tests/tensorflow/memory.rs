@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tff_exec::TensorFlow;
 use tff_exec::leaf::Keep;
-use tff_exec::leaf::tensorflow::Options;
+use tff_exec::leaf::tensorflow::TensorFlowOptions;
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::tensor_shape_proto::Dim;
 use tff_proto::tensorflow::{TensorProto, TensorShapeProto};
@@ -46,7 +46,7 @@ fn resident() -> usize {
 #[test]
 fn graphs_that_nobody_uses_give_their_memory_back() {
     let keep = Keep { max_unused_bytes: 30_000_000, unused_for: Duration::ZERO, ..Keep::default() };
-    let leaf = leaf_with(Options { keep, ..Options::default() });
+    let leaf = leaf_with(TensorFlowOptions { keep, ..TensorFlowOptions::default() });
     (0..5).for_each(|number| run_large(&leaf, number as f32));
     let before = resident();
     (5..60).for_each(|number| run_large(&leaf, number as f32));

@@ -3,7 +3,7 @@
 use crate::support::*;
 use bytes::Bytes;
 use prost::Message;
-use tff_exec::leaf::tensorflow::Options;
+use tff_exec::leaf::tensorflow::TensorFlowOptions;
 use tff_exec::{ExecError, Sequence, Value};
 use tff_ir::{Array, Scalar};
 use tff_proto::tensorflow::attr_value::{ListValue, Value as Attr};
@@ -195,7 +195,7 @@ fn endless_dataset_is_refused() {
 
 #[test]
 fn long_dataset_is_refused() {
-    let leaf = leaf_with(Options { max_sequence_elements: 10, ..Options::default() });
+    let leaf = leaf_with(TensorFlowOptions { max_sequence_elements: 10, ..TensorFlowOptions::default() });
     let read = |stop, element: &Type| {
         Sequence::from_dataset(element.clone(), serialized(range(stop, 1), "repeat")).elements(&leaf)
     };
@@ -205,7 +205,7 @@ fn long_dataset_is_refused() {
             insta::assert_snapshot!(read(11, &element).unwrap_err(), @"the number of elements of a sequence exceeds the limit of 10");
         }
     }
-    let leaf = leaf_with(Options { max_sequence_bytes: 1000, ..Options::default() });
+    let leaf = leaf_with(TensorFlowOptions { max_sequence_bytes: 1000, ..TensorFlowOptions::default() });
     let read = |stop, element: &Type| {
         Sequence::from_dataset(element.clone(), serialized(range(stop, 1), "repeat")).elements(&leaf)
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use tff_exec::leaf::Prepared;
-use tff_exec::leaf::tensorflow::{Library, Options};
+use tff_exec::leaf::tensorflow::{Library, TensorFlowOptions};
 use tff_exec::{ExecError, TensorFlow, Value};
 use tff_ir::{Array, Opaque, Scalar, SequenceBinding, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
@@ -29,14 +29,15 @@ pub(crate) fn native_dir() -> PathBuf {
     dir.expect("no .native/tensorflow above the crate: run scripts/native.sh")
 }
 
-pub(crate) fn leaf_with(options: Options) -> TensorFlow {
-    TensorFlow::new(Options { library: Library::Path(native_dir()), ..options })
+pub(crate) fn leaf_with(options: TensorFlowOptions) -> TensorFlow {
+    TensorFlow::new(TensorFlowOptions { library: Library::Path(native_dir()), ..options })
 }
 
 /// One leaf for all tests of the process, as an executor has one. It runs everything in
 /// TensorFlow.
 pub(crate) fn leaf() -> &'static TensorFlow {
-    static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| leaf_with(Options { kernels: false, ..Options::default() }));
+    static LEAF: LazyLock<TensorFlow> =
+        LazyLock::new(|| leaf_with(TensorFlowOptions { kernels: false, ..TensorFlowOptions::default() }));
     &LEAF
 }
 

@@ -88,7 +88,7 @@ fn session_token_is_fed() {
 
 #[test]
 fn equal_computation_is_prepared_once() {
-    let leaf = leaf_with(tff_exec::leaf::tensorflow::Options {
+    let leaf = leaf_with(tff_exec::leaf::tensorflow::TensorFlowOptions {
         keep: Keep { max_values: 1, ..Keep::default() },
         ..Default::default()
     });

@@ -4,7 +4,7 @@ use crate::runtime;
 use crate::support::*;
 use std::sync::Arc;
 use tff_exec::leaf::Keep;
-use tff_exec::leaf::xla::Options;
+use tff_exec::leaf::xla::XlaOptions;
 use tff_exec::{Clients, Value, Xla};
 use tff_ir::{Comp, Scalar};
 use tff_types::{DType, Type};
@@ -31,7 +31,7 @@ fn modules_are_compiled_once() {
         let (comp, ty) = xla(&computation(name));
         leaf.prepare(&comp, &ty).unwrap()
     };
-    let leaf = Xla::new(Options { keep: Keep { max_values: 1, ..Keep::default() }, ..runtime::options() });
+    let leaf = Xla::new(XlaOptions { keep: Keep { max_values: 1, ..Keep::default() }, ..runtime::options() });
     let first = prepare(&leaf, "add_i32");
     assert!(Arc::ptr_eq(&first, &prepare(&leaf, "add_i32")));
     prepare(&leaf, "kw");

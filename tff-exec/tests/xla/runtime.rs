@@ -2,11 +2,11 @@
 //! `.native`, or the environment's.
 
 use std::path::{Path, PathBuf};
-use tff_exec::leaf::xla::{Library, Options};
+use tff_exec::leaf::xla::{Library, XlaOptions};
 
 /// What makes a leaf on this runtime.
-pub(crate) fn options() -> Options {
-    Options { library: library(), ..Options::default() }
+pub(crate) fn options() -> XlaOptions {
+    XlaOptions { library: library(), ..XlaOptions::default() }
 }
 
 /// What makes an executor on this runtime, with TensorFlow too.

@@ -69,7 +69,8 @@ fn complex_text(imaginary: bool, re: String, im: &str) -> String {
     format!("({re}{sign}{im}j)")
 }
 
-/// The text of integers, strings and `bfloat16`, alone or in arrays.
+/// The text of integers, strings and `bfloat16`, alone or in arrays. By class of dtype: numpy prints each class in its
+/// own way, which no other code shares.
 fn plain_text(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Bool(value) => value.to_string(),

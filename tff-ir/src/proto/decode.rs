@@ -3,8 +3,7 @@
 use super::opaque;
 use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, untyped};
 use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
-use crate::diag::{FirstLine, OneLine, Shown};
-use crate::path::Name;
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::visit::with_stack;
 use crate::{
     Array, ArrayError, Comp, CompKind, CompPath, CompStep, CompiledComputation, DataContent, Scope, StructElement,

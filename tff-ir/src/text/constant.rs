@@ -1,10 +1,10 @@
 //! The elements of literals as text: exact, whatever they are.
 
+use super::ast::Plain;
 use super::error::{TextError, TextProblem};
-use crate::{Array, Scalar};
+use crate::{Array, Element, Scalar, with_element_type};
 use half::{bf16, f16};
 use std::fmt::{self, Write};
-use std::str::FromStr;
 use tff_types::syntax::{Lexer, Span, Token, TokenKind};
 use tff_types::{DType, Type};
 
@@ -12,40 +12,124 @@ use tff_types::{DType, Type};
 pub(super) fn print(array: &Array, f: &mut impl Write) -> fmt::Result {
     let is_scalar = array.dims().is_empty();
     f.write_str(if is_scalar { "" } else { "[" })?;
-    for (index, scalar) in array.scalars().enumerate() {
-        f.write_str(if index == 0 { "" } else { "," })?;
-        print_scalar(&scalar, f)?;
+    match array.as_strings() {
+        Some(strings) => print_all(strings.iter(), |text, f| print_text(text, f), f)?,
+        None => with_element_type!(
+            array.dtype(),
+            T => print_all(array.elements::<T>().into_iter().flatten(), T::print, f)?,
+            (),
+        ),
     }
     f.write_str(if is_scalar { "" } else { "]" })
 }
 
-fn print_scalar(scalar: &Scalar, f: &mut impl Write) -> fmt::Result {
-    match scalar {
-        Scalar::Bool(value) => write!(f, "{value}"),
-        Scalar::Int8(value) => write!(f, "{value}"),
-        Scalar::Int16(value) => write!(f, "{value}"),
-        Scalar::Int32(value) => write!(f, "{value}"),
-        Scalar::Int64(value) => write!(f, "{value}"),
-        Scalar::UInt8(value) => write!(f, "{value}"),
-        Scalar::UInt16(value) => write!(f, "{value}"),
-        Scalar::UInt32(value) => write!(f, "{value}"),
-        Scalar::UInt64(value) => write!(f, "{value}"),
-        Scalar::Float16(value) => print_float(*value, f),
-        Scalar::BFloat16(value) => print_float(*value, f),
-        Scalar::Float32(value) => print_float(*value, f),
-        Scalar::Float64(value) => print_float(*value, f),
-        Scalar::Complex64(re, im) => print_complex(*re, *im, f),
-        Scalar::Complex128(re, im) => print_complex(*re, *im, f),
-        Scalar::String(bytes) => print_text(bytes, f),
+fn print_all<T, F: Write>(
+    elements: impl Iterator<Item = T>,
+    print: impl Fn(T, &mut F) -> fmt::Result,
+    f: &mut F,
+) -> fmt::Result {
+    for (index, element) in elements.enumerate() {
+        f.write_str(if index == 0 { "" } else { "," })?;
+        print(element, f)?;
+    }
+    Ok(())
+}
+
+/// An element of a literal as text.
+pub(super) trait Constant: Element {
+    fn print(self, f: &mut impl Write) -> fmt::Result;
+    fn parse(lexer: &mut Lexer<'_>) -> Result<Self, TextError>;
+    /// What a constant that does not say its dtype is as one of this type.
+    fn of_plain(plain: &Plain) -> Option<Self>;
+}
+
+impl Constant for bool {
+    fn print(self, f: &mut impl Write) -> fmt::Result {
+        write!(f, "{self}")
+    }
+
+    fn parse(lexer: &mut Lexer<'_>) -> Result<Self, TextError> {
+        let token = lexer.peek()?;
+        let value = match lexer.text(token) {
+            "true" | "True" => true,
+            "false" | "False" => false,
+            _ => return Err(lexer.unexpected(token, "`true` or `false`").into()),
+        };
+        lexer.advance()?;
+        Ok(value)
+    }
+
+    fn of_plain(plain: &Plain) -> Option<Self> {
+        if let Plain::Bool(value) = plain { Some(*value) } else { None }
     }
 }
 
-fn print_complex<F: Float>(re: F, im: F, f: &mut impl Write) -> fmt::Result {
-    f.write_str("(")?;
-    print_float(re, f)?;
-    f.write_str(",")?;
-    print_float(im, f)?;
-    f.write_str(")")
+macro_rules! integers {
+    ($($ty:ty)+) => {$(
+        impl Constant for $ty {
+            fn print(self, f: &mut impl Write) -> fmt::Result {
+                write!(f, "{self}")
+            }
+
+            fn parse(lexer: &mut Lexer<'_>) -> Result<Self, TextError> {
+                let (sign, token) = parse_signed(lexer, "an integer")?;
+                let text = format!("{sign}{}", lexer.text(token));
+                text.parse().map_err(|_| constant_error(lexer, token, Self::DTYPE, text))
+            }
+
+            fn of_plain(plain: &Plain) -> Option<Self> {
+                if let Plain::Integer(text) = plain { text.parse().ok() } else { None }
+            }
+        }
+    )+};
+}
+
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! floats {
+    ($($ty:ty)+) => {$(
+        impl Constant for $ty {
+            fn print(self, f: &mut impl Write) -> fmt::Result {
+                print_float(self, f)
+            }
+
+            fn parse(lexer: &mut Lexer<'_>) -> Result<Self, TextError> {
+                parse_float(lexer, Self::DTYPE)
+            }
+
+            fn of_plain(plain: &Plain) -> Option<Self> {
+                if let Plain::Float(value) = plain { Some(Float::rounded(*value)) } else { None }
+            }
+        }
+    )+};
+}
+
+floats!(f16 bf16 f32 f64);
+
+impl<F: Float> Constant for (F, F)
+where
+    Self: Element,
+{
+    fn print(self, f: &mut impl Write) -> fmt::Result {
+        f.write_str("(")?;
+        print_float(self.0, f)?;
+        f.write_str(",")?;
+        print_float(self.1, f)?;
+        f.write_str(")")
+    }
+
+    fn parse(lexer: &mut Lexer<'_>) -> Result<Self, TextError> {
+        lexer.expect(TokenKind::Symbol('('), "`(`, the real and the imaginary part")?;
+        let re = parse_float(lexer, Self::DTYPE)?;
+        lexer.expect(TokenKind::Symbol(','), "`,` and the imaginary part")?;
+        let im = parse_float(lexer, Self::DTYPE)?;
+        lexer.expect(TokenKind::Symbol(')'), "`)`")?;
+        Ok((re, im))
+    }
+
+    fn of_plain(plain: &Plain) -> Option<Self> {
+        if let Plain::Complex(re, im) = plain { Some((F::rounded(*re), F::rounded(*im))) } else { None }
+    }
 }
 
 /// Prints the shortest decimal that is read as this value; the bits of a NaN other than the usual.
@@ -85,6 +169,8 @@ trait Float: Copy {
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Option<Self>;
     fn wide(self) -> f64;
+    /// The nearest value.
+    fn rounded(value: f64) -> Self;
     /// Reads an unsigned decimal or `inf`.
     fn read(text: &str) -> Option<Self>;
     fn negated(self) -> Self;
@@ -105,6 +191,11 @@ impl Float for f32 {
 
     fn wide(self) -> f64 {
         self.into()
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a constant is rounded to its type")]
+    fn rounded(value: f64) -> Self {
+        value as Self
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -134,6 +225,10 @@ impl Float for f64 {
 
     fn wide(self) -> f64 {
         self
+    }
+
+    fn rounded(value: f64) -> Self {
+        value
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -166,6 +261,10 @@ macro_rules! half_float {
 
             fn wide(self) -> f64 {
                 self.to_f64()
+            }
+
+            fn rounded(value: f64) -> Self {
+                Self::from_f64(value)
             }
 
             fn read(text: &str) -> Option<Self> {
@@ -218,50 +317,18 @@ pub(super) fn parse(lexer: &mut Lexer<'_>, ty: &Type, span: Span) -> Result<Arra
 }
 
 fn parse_scalar(lexer: &mut Lexer<'_>, dtype: DType) -> Result<Scalar, TextError> {
-    Ok(match dtype {
-        DType::Bool => Scalar::Bool(parse_bool(lexer)?),
-        DType::Int8 => Scalar::Int8(parse_integer(lexer, dtype)?),
-        DType::Int16 => Scalar::Int16(parse_integer(lexer, dtype)?),
-        DType::Int32 => Scalar::Int32(parse_integer(lexer, dtype)?),
-        DType::Int64 => Scalar::Int64(parse_integer(lexer, dtype)?),
-        DType::UInt8 => Scalar::UInt8(parse_integer(lexer, dtype)?),
-        DType::UInt16 => Scalar::UInt16(parse_integer(lexer, dtype)?),
-        DType::UInt32 => Scalar::UInt32(parse_integer(lexer, dtype)?),
-        DType::UInt64 => Scalar::UInt64(parse_integer(lexer, dtype)?),
-        DType::Float16 => Scalar::Float16(parse_float(lexer, dtype)?),
-        DType::BFloat16 => Scalar::BFloat16(parse_float(lexer, dtype)?),
-        DType::Float32 => Scalar::Float32(parse_float(lexer, dtype)?),
-        DType::Float64 => Scalar::Float64(parse_float(lexer, dtype)?),
-        DType::Complex64 => {
-            let (re, im) = parse_complex(lexer, dtype)?;
-            Scalar::Complex64(re, im)
-        }
-        DType::Complex128 => {
-            let (re, im) = parse_complex(lexer, dtype)?;
-            Scalar::Complex128(re, im)
-        }
-        DType::String => {
-            let token = lexer.expect(TokenKind::Text, "a text in double quotes")?;
-            Scalar::String(lexer.bytes(token).unwrap_or_default().into_owned().into())
-        }
+    with_element_type!(dtype, T => T::parse(lexer).map(T::to_scalar), {
+        let token = lexer.expect(TokenKind::Text, "a text in double quotes")?;
+        Ok(Scalar::String(lexer.bytes(token).unwrap_or_default().into_owned().into()))
     })
 }
 
-fn parse_bool(lexer: &mut Lexer<'_>) -> Result<bool, TextError> {
-    let token = lexer.peek()?;
-    let value = match lexer.text(token) {
-        "true" | "True" => true,
-        "false" | "False" => false,
-        _ => return Err(lexer.unexpected(token, "`true` or `false`").into()),
-    };
-    lexer.advance()?;
-    Ok(value)
-}
-
-fn parse_integer<T: FromStr>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<T, TextError> {
-    let (sign, token) = parse_signed(lexer, "an integer")?;
-    let text = format!("{sign}{}", lexer.text(token));
-    text.parse().map_err(|_| constant_error(lexer, token, dtype, text))
+/// What a constant that does not say its dtype is as one of this dtype.
+pub(super) fn plain_scalar(plain: &Plain, dtype: DType) -> Option<Scalar> {
+    with_element_type!(dtype, T => T::of_plain(plain).map(T::to_scalar), match plain {
+        Plain::Bytes(bytes) => Some(Scalar::String(bytes.clone().into())),
+        _ => None,
+    })
 }
 
 fn parse_float<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<F, TextError> {
@@ -279,15 +346,6 @@ fn parse_float<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<F, TextE
     // A decimal that rounds to infinity is out of range.
     let value = value.filter(|value| text == "inf" || text.starts_with("0x") || !value.wide().is_infinite());
     value.ok_or_else(|| constant_error(lexer, token, dtype, format!("{sign}{text}")))
-}
-
-fn parse_complex<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<(F, F), TextError> {
-    lexer.expect(TokenKind::Symbol('('), "`(`, the real and the imaginary part")?;
-    let re = parse_float(lexer, dtype)?;
-    lexer.expect(TokenKind::Symbol(','), "`,` and the imaginary part")?;
-    let im = parse_float(lexer, dtype)?;
-    lexer.expect(TokenKind::Symbol(')'), "`)`")?;
-    Ok((re, im))
 }
 
 /// A number, or a word in its place, after a sign.

@@ -1,7 +1,6 @@
 //! What can be wrong with a computation as text.
 
-use crate::diag::{FirstLine, OneLine, Shown};
-use crate::path::Name;
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::{ArrayError, BuildError, Code, CompDecodeError};
 use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
 use tff_types::{DType, TemplateError, Type};
@@ -39,6 +38,9 @@ pub enum TextProblem {
     /// The text nests too many computations.
     #[error("the text nests more than {} levels", super::MAX_LEVELS)]
     TooDeep,
+    /// A defect of the parser.
+    #[error("internal error: {0}")]
+    Internal(&'static str),
     /// Nothing binds the name, and it says nothing about its type.
     #[error("nothing binds the name `{}`; a free name needs a type: `x:int32`", Name(.0))]
     UnknownName(String),

@@ -5,10 +5,10 @@ use super::ast::{Id, Plain, Written, WrittenKind};
 use super::bodies::{Bodies, BodyKind};
 use super::error::{TextError, TextProblem};
 use super::parse::Tree;
-use super::{Environment, infer};
+use super::{Environment, constant, infer};
 use crate::visit::with_stack;
-use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, NodeMap, Opaque, Scalar, Scope};
-use half::{bf16, f16};
+use crate::{Array, BuildError, Comp, CompKind, DataContent, Intrinsic, NodeMap, Opaque, Scope};
+
 use prost::Message;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub(super) fn written(&self, id: Id) -> Result<&'a Written, TextError> {
         let whole = Span { start: 0, end: self.source.len() };
-        self.tree.get(id).ok_or_else(|| self.error(whole, TextProblem::TooDeep))
+        self.tree.get(id).ok_or_else(|| self.error(whole, TextProblem::Internal("a part that was not parsed")))
     }
 
     /// Notes where a node is written.
@@ -314,34 +314,11 @@ impl<'a> Resolver<'a> {
             Plain::Bytes(_) => DType::String,
             Plain::Bool(_) => DType::Bool,
         });
-        let scalar = plain_scalar(plain, dtype).ok_or_else(|| {
+        let scalar = constant::plain_scalar(plain, dtype).ok_or_else(|| {
             let found = self.source.get(written.span.start..written.span.end).unwrap_or_default();
             let found = found.chars().take(40).collect();
             self.error(written.span, TextProblem::Constant { dtype, found })
         })?;
         Ok(Comp::literal(Array::from_scalar(scalar)))
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a constant is rounded to its type")]
-fn plain_scalar(plain: &Plain, dtype: DType) -> Option<Scalar> {
-    Some(match (plain, dtype) {
-        (Plain::Bool(value), DType::Bool) => Scalar::Bool(*value),
-        (Plain::Bytes(bytes), DType::String) => Scalar::String(bytes.clone().into()),
-        (Plain::Integer(text), DType::Int8) => Scalar::Int8(text.parse().ok()?),
-        (Plain::Integer(text), DType::Int16) => Scalar::Int16(text.parse().ok()?),
-        (Plain::Integer(text), DType::Int32) => Scalar::Int32(text.parse().ok()?),
-        (Plain::Integer(text), DType::Int64) => Scalar::Int64(text.parse().ok()?),
-        (Plain::Integer(text), DType::UInt8) => Scalar::UInt8(text.parse().ok()?),
-        (Plain::Integer(text), DType::UInt16) => Scalar::UInt16(text.parse().ok()?),
-        (Plain::Integer(text), DType::UInt32) => Scalar::UInt32(text.parse().ok()?),
-        (Plain::Integer(text), DType::UInt64) => Scalar::UInt64(text.parse().ok()?),
-        (Plain::Float(value), DType::Float16) => Scalar::Float16(f16::from_f64(*value)),
-        (Plain::Float(value), DType::BFloat16) => Scalar::BFloat16(bf16::from_f64(*value)),
-        (Plain::Float(value), DType::Float32) => Scalar::Float32(*value as f32),
-        (Plain::Float(value), DType::Float64) => Scalar::Float64(*value),
-        (Plain::Complex(re, im), DType::Complex64) => Scalar::Complex64(*re as f32, *im as f32),
-        (Plain::Complex(re, im), DType::Complex128) => Scalar::Complex128(*re, *im),
-        _ => return None,
-    })
 }

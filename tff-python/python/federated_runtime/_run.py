@@ -45,7 +45,7 @@ def prepare(comp, executor=None):
     return _programs.get(comp, lambda: default_executor().prepare(comp))
 
 
-def run(comp, *args, executor=None, n_clients=None, timeout=None):
+def run(comp, *args, executor=None, n_clients=None, timeout=None, progress=None):
     """Runs a computation and waits for its result.
 
     Args:
@@ -54,21 +54,31 @@ def run(comp, *args, executor=None, n_clients=None, timeout=None):
         executor: Where it runs; by default `default_executor()`.
         n_clients: How many clients there are; needed where the argument does not say.
         timeout: The most seconds that it may take.
+        progress: Called with the name of an intrinsic and the number of clients for which it is done, when it starts
+            and whenever a client is done, on any thread.
 
     Raises:
         MismatchError: The argument is not of the type of the parameter.
         DeadlineError: The run took longer than `timeout`.
         Error: Whatever else fails.
     """
-    return prepare(comp, executor)(*args, n_clients=n_clients, timeout=timeout)
+    return prepare(comp, executor)(*args, n_clients=n_clients, timeout=timeout, progress=progress)
 
 
-async def run_async(comp, *args, executor=None, n_clients=None, timeout=None):
-    """Runs a computation in a thread, so that the event loop goes on; as `run` in all else."""
+async def run_async(comp, *args, executor=None, n_clients=None, timeout=None, progress=None):
+    """Runs a computation in a thread, so that the event loop goes on; as `run` in all else.
+
+    Cancelling the task ends the run.
+    """
     # Imported late: it takes as long as all the rest.
     import asyncio
     import functools
 
-    program = prepare(comp, executor)
-    call = functools.partial(program, *args, n_clients=n_clients, timeout=timeout)
-    return await asyncio.get_running_loop().run_in_executor(None, call)
+    cancel = _native.Cancel()
+    options = {"n_clients": n_clients, "timeout": timeout, "progress": progress, "cancel": cancel}
+    call = functools.partial(prepare(comp, executor), *args, **options)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, call)
+    except asyncio.CancelledError:
+        cancel.cancel()
+        raise

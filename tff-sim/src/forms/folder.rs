@@ -91,7 +91,7 @@ impl Form {
         });
         let form = form.map_err(|problem| problem.of(&index_name))?;
         if let Some(role) = parts.keys().next() {
-            let problem = FileProblem::UnknownPart { role: role.clone(), form: index.form };
+            let problem = FileProblem::UnknownPart { role: role.clone(), form: index.form.name() };
             return Err(problem.of(index_name));
         }
         let whole = form.to_comp().map_err(|error| FileProblem::from(error).of(name_of(folder)))?;

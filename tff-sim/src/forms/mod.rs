@@ -141,6 +141,17 @@ impl Form {
 }
 
 impl FormKind {
+    /// What it is called: `map-reduce`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MapReduce => "map-reduce",
+            Self::DistributeAggregate => "distribute-aggregate",
+            Self::Mergeable => "mergeable",
+            Self::Broadcast => "broadcast",
+        }
+    }
+
     /// The roles of its parts.
     const fn roles(self) -> &'static [&'static str] {
         match self {
@@ -154,11 +165,6 @@ impl FormKind {
 
 impl fmt::Display for FormKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MapReduce => "map-reduce",
-            Self::DistributeAggregate => "distribute-aggregate",
-            Self::Mergeable => "mergeable",
-            Self::Broadcast => "broadcast",
-        })
+        f.write_str(self.name())
     }
 }

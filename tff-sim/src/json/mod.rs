@@ -15,15 +15,17 @@
 //!
 //! What [`write()`] writes, [`read()`] reads as the same value.
 
+mod error;
 mod members;
 mod parse;
 mod read;
 mod write;
 
+pub use error::WriteError;
 pub use members::Members;
 pub use parse::parse;
 pub use read::{JsonMismatch, read};
-pub use write::{WriteError, scalar, write};
+pub use write::{scalar, write};
 
 /// The member that holds the content of a string that is no UTF-8.
 const BASE64: &str = "base64";

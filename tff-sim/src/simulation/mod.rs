@@ -19,3 +19,4 @@ pub use history::History;
 pub use metrics::Reading;
 pub use process::{EvaluationComps, NamedComp, Process};
 pub use run::{EvaluationReport, RoundReport, Run, Settings, Simulation};
+pub use sample::sample_clients;

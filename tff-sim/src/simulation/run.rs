@@ -2,7 +2,8 @@
 
 use super::metrics::{Metrics, Reading};
 use super::process::{Prepared, Process, at_server};
-use super::{Config, SimulationError, sample};
+use super::sample::sample_clients;
+use super::{Config, SimulationError};
 use crate::data::{ClientId, Source};
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -185,7 +186,7 @@ impl Run<'_> {
     fn round(&mut self, round: u64) -> Result<RoundReport> {
         let simulation = self.simulation;
         let ids = simulation.source.clients();
-        let chosen = sample::clients(simulation.settings.seed, round, ids.len(), simulation.n_chosen);
+        let chosen = sample_clients(simulation.settings.seed, round, ids.len(), simulation.n_chosen);
         let start = Instant::now();
         let data = data(&*simulation.source, chosen.iter().copied())?;
         let signature = &simulation.process.round;

@@ -8,7 +8,8 @@ use crate::random::SplitMix64;
 /// Chooses `n_chosen` of `n_clients` clients without replacement, in ascending order; all of them
 /// where it is at least as many. Every subset is equally likely, by a partial Fisher–Yates
 /// shuffle.
-pub(super) fn clients(seed: u64, round: u64, n_clients: usize, n_chosen: usize) -> Vec<usize> {
+#[must_use]
+pub fn sample_clients(seed: u64, round: u64, n_clients: usize, n_chosen: usize) -> Vec<usize> {
     let mut clients: Vec<usize> = (0..n_clients).collect();
     if n_chosen >= n_clients {
         return clients;
@@ -25,22 +26,22 @@ mod tests {
 
     #[test]
     fn all_clients_in_order_where_all_take_part() {
-        assert_eq!(clients(1, 1, 3, 3), [0, 1, 2]);
-        assert_eq!(clients(1, 1, 3, 9), [0, 1, 2]);
+        assert_eq!(sample_clients(1, 1, 3, 3), [0, 1, 2]);
+        assert_eq!(sample_clients(1, 1, 3, 9), [0, 1, 2]);
     }
 
     #[test]
     fn choice_depends_on_seed_and_round_alone() {
-        assert_eq!(clients(1, 1, 100, 10), clients(1, 1, 100, 10));
-        assert_ne!(clients(1, 1, 100, 10), clients(1, 2, 100, 10));
-        assert_ne!(clients(1, 1, 100, 10), clients(2, 1, 100, 10));
+        assert_eq!(sample_clients(1, 1, 100, 10), sample_clients(1, 1, 100, 10));
+        assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(1, 2, 100, 10));
+        assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(2, 1, 100, 10));
     }
 
     #[test]
     fn every_client_is_as_likely() {
         let mut counts = [0; 10];
         for round in 0..10_000 {
-            let chosen = clients(7, round, 10, 3);
+            let chosen = sample_clients(7, round, 10, 3);
             assert!(chosen.is_sorted_by(|a, b| a < b));
             for client_idx in chosen {
                 counts[client_idx] += 1;

@@ -30,7 +30,7 @@ fn check_notation(compact: &str, formatted: &str, wire: Option<&[u8]>) {
     assert_eq!(ty.formatted().to_string(), formatted);
     assert_eq!(parse(formatted), ty, "{formatted}");
     assert_eq!(parse(&ty.quoted().to_string()), ty);
-    // The reference cannot encode abstract types; the seed can, and so do we.
+    // The reference cannot encode abstract types; the protocol can, and so do we.
     let ours = ty.to_proto().unwrap().encode_to_vec();
     if let Some(bytes) = wire {
         assert_eq!(ours, bytes, "{compact}");

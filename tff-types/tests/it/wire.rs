@@ -36,7 +36,7 @@ fn bytes_are_those_of_the_reference() {
         (Type::at_clients(scalar()).unwrap(), "3a130a0b12090a07636c69656e74731a0422020803"),
         (Type::at_server(scalar()).unwrap(), "3a140a0a12080a0673657276657210011a0422020803"),
         (Type::sequence(scalar()).unwrap(), "1a060a0422020803"),
-        // What the reference does not write, by the seed's field numbers.
+        // What the reference does not write, by the protocol's field numbers.
         (Type::abstract_type("T"), "2a030a0154"),
         (Type::labelled_placement("p"), "32050a030a0170"),
         (Type::federated(scalar(), label, true).unwrap(), "3a0f0a050a030a017010011a0422020803"),

@@ -90,6 +90,7 @@ functions! {
     delete_session_options: "TF_DeleteSessionOptions" (*mut SessionOptions);
     set_config: "TF_SetConfig" (*mut SessionOptions, *const c_void, usize, *mut Status);
     new_session: "TF_NewSession" (*mut Graph, *const SessionOptions, *mut Status) -> *mut Session;
+    close_session: "TF_CloseSession" (*mut Session, *mut Status);
     delete_session: "TF_DeleteSession" (*mut Session, *mut Status);
     session_run: "TF_SessionRun" (
         *mut Session, *const Buffer,

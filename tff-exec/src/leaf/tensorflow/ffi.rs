@@ -13,6 +13,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tff_ir::{Array, ArrayError};
 use tff_types::DType;
 
@@ -401,6 +402,7 @@ impl Port {
 pub(super) struct Session {
     library: &'static Api,
     session: NonNull<abi::Session>,
+    is_closed: AtomicBool,
 }
 
 // SAFETY: the API says that a session may be used by any threads, also at the same time.
@@ -439,7 +441,20 @@ impl Session {
         // SAFETY: nothing uses the options afterwards.
         unsafe { (library.0.delete_session_options)(options) };
         let session = NonNull::new(session?).ok_or_else(|| Failure::internal("no session"))?;
-        Ok(Self { library, session })
+        Ok(Self { library, session, is_closed: AtomicBool::new(false) })
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the runs that are under way, which then fail, and refuses later ones.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        // SAFETY: the session is alive. Nothing can be done about a failure.
+        let _ = self.library.call(|functions, status| unsafe {
+            (functions.close_session)(self.session.as_ptr(), status);
+        });
     }
 
     /// Runs the graph once, with these options, a serialized `RunOptions`. Gives a tensor for each

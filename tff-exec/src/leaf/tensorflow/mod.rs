@@ -20,6 +20,7 @@ mod runner;
 mod session;
 mod state;
 mod status;
+mod watch;
 
 use crate::leaf::{Keep, Prepared, recent::Recent};
 use crate::values::{ExecError, ReadDataset, Value};
@@ -31,10 +32,11 @@ use runner::Runner;
 use std::fmt;
 use std::sync::Arc;
 use tff_types::{FunctionType, Type};
+use watch::Watch;
 
 /// Where libtensorflow is, and what the leaf keeps and accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TensorFlowOptions {
     /// What runs graphs.
     pub library: Library,
     /// How many prepared computations are kept, and for how long.
@@ -47,7 +49,7 @@ pub struct Options {
     pub max_sequence_bytes: usize,
 }
 
-impl Default for Options {
+impl Default for TensorFlowOptions {
     fn default() -> Self {
         Self {
             library: Library::default(),
@@ -61,11 +63,12 @@ impl Default for Options {
 
 /// The TensorFlow leaf: prepares computations and remembers them.
 pub struct TensorFlow {
-    options: Options,
+    options: TensorFlowOptions,
     /// By the whole content of graph, bindings and type: a sender's cache key would have to be
     /// trusted.
     prepared: Recent<(Arc<tff_ir::TensorFlow>, FunctionType), Runner>,
     readers: Recent<(Type, Form), Reader>,
+    watch: Arc<Watch>,
 }
 
 impl TensorFlow {
@@ -76,14 +79,14 @@ impl TensorFlow {
     /// `TF_CPP_MIN_LOG_LEVEL` was 3 when the process began, or a program set it before the library
     /// was opened. Nothing here writes to the environment: only a program knows when that is sound.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: TensorFlowOptions) -> Self {
         let (prepared, readers) = (Recent::new(options.keep), Recent::new(options.keep));
-        Self { options, prepared, readers }
+        Self { options, prepared, readers, watch: Arc::default() }
     }
 
     /// The options it was made with.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &TensorFlowOptions {
         &self.options
     }
 
@@ -110,7 +113,7 @@ impl TensorFlow {
             |(comp, ty), (other, other_ty)| Arc::ptr_eq(comp, other) && ty == other_ty,
             |key, other| key == other,
             || {
-                let runner = Runner::new(comp, ty, &self.options)?;
+                let runner = Runner::new(comp, ty, &self.options, &self.watch)?;
                 let bytes = runner.bytes();
                 Ok((Arc::new(runner), bytes))
             },
@@ -145,7 +148,7 @@ impl ReadDataset for TensorFlow {
 
 impl Default for TensorFlow {
     fn default() -> Self {
-        Self::new(Options::default())
+        Self::new(TensorFlowOptions::default())
     }
 }
 

@@ -8,7 +8,8 @@ use super::reduce::reductions_to_loops;
 use super::session;
 use super::state::State;
 use super::status::{LEAF, describe, prepare_error, run_error};
-use crate::leaf::Prepared;
+use super::watch::Watch;
+use crate::leaf::Until;
 use crate::{ExecError, Tensor, Value};
 use bytes::Bytes;
 use prost::Message;
@@ -31,6 +32,7 @@ pub(super) struct Callable {
     initialize: Option<Operation>,
     token: Option<(Port, Native)>,
     sessions: Sessions,
+    watch: Arc<Watch>,
 }
 
 /// Where a tensor of the result comes from.
@@ -47,7 +49,12 @@ impl Callable {
     ///
     /// # Errors
     /// [`ExecError::Prepare`] for everything that is wrong with the graph, the bindings or both.
-    pub(super) fn new(library: &'static Api, comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Result<Self, ExecError> {
+    pub(super) fn new(
+        library: &'static Api,
+        comp: &tff_ir::TensorFlow,
+        ty: &FunctionType,
+        watch: Arc<Watch>,
+    ) -> Result<Self, ExecError> {
         let mut fed = Vec::new();
         let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed)?;
         let mut fetched = Vec::new();
@@ -90,25 +97,28 @@ impl Callable {
         };
         let token = token(library, &graph, &comp.session_token)?;
         let sessions = match state {
-            State::None => Sessions::Shared(session::open(&graph).map_err(|it| prepare_error(describe(&it)))?),
+            State::None => {
+                let session = session::open(&graph).map_err(|it| prepare_error(describe(&it)))?;
+                Sessions::Shared { graph, session: Mutex::new(Arc::new(session)) }
+            }
             State::Variables(_) => {
                 let destroyers = destroyers.iter().map(|name| operation(&graph, name)).collect::<Result<_, _>>()?;
                 Sessions::Reset { graph, free: Mutex::default(), destroyers }
             }
             State::Other => Sessions::New(graph),
         };
-        Ok(Self { library, parameter, result, feeds, fetches, sources, initialize, token, sessions })
+        Ok(Self { library, parameter, result, feeds, fetches, sources, initialize, token, sessions, watch })
     }
 
     /// Calls it with an argument that was checked and taken apart.
-    pub(super) fn call_with_tensors(&self, argument: &[Tensor]) -> Result<Value, ExecError> {
+    pub(super) fn call_with_tensors(&self, argument: &[Tensor], until: &Until) -> Result<Value, ExecError> {
         let natives = argument.iter().map(|tensor| native(self.library, tensor));
-        self.finish(&natives.collect::<Result<Vec<_>, _>>()?)
+        self.finish(&natives.collect::<Result<Vec<_>, _>>()?, until)
     }
 
-    fn finish(&self, natives: &[Arc<Native>]) -> Result<Value, ExecError> {
+    fn finish(&self, natives: &[Arc<Native>], until: &Until) -> Result<Value, ExecError> {
         // A result without tensors, or of the argument's own, needs no run.
-        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(natives)? };
+        let fetched = if self.fetches.is_empty() { Vec::new() } else { self.run(natives, until)? };
         let fetched: Vec<Arc<Native>> = fetched.into_iter().map(Arc::new).collect();
         self.result.build(&mut |endpoint| {
             let native = self.sources.get(endpoint).and_then(|source| match *source {
@@ -120,30 +130,34 @@ impl Callable {
         })
     }
 
-    fn run(&self, argument: &[Arc<Native>]) -> Result<Vec<Native>, ExecError> {
+    fn run(&self, argument: &[Arc<Native>], until: &Until) -> Result<Vec<Native>, ExecError> {
         let token = self.token.iter().map(|(port, native)| (port, native));
         let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
         let run = |session: &Session| {
             if let Some(initialize) = &self.initialize {
                 session::run(session, feeds.clone(), &[initialize], &[])?;
             }
-            session::run(session, feeds, &[], &self.fetches)
+            session::run(session, feeds.clone(), &[], &self.fetches)
         };
-        self.sessions.with(run).map_err(|status| run_error(describe(&status)))
+        self.sessions.with(&self.watch, until, run).map_err(|failure| match until.check() {
+            Ok(()) => run_error(describe(&failure)),
+            Err(ended) => ended,
+        })
     }
 }
 
-impl Prepared for Callable {
-    fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
+impl Callable {
+    /// Calls it, until it is no longer needed.
+    pub(super) fn call(&self, argument: Option<Value>, until: &Until) -> Result<Value, ExecError> {
         let mut natives = Vec::with_capacity(self.feeds.len());
-        self.parameter.collect(argument.cloned(), &mut |fed| {
+        self.parameter.collect(argument, &mut |fed| {
             natives.push(match fed {
                 Fed::Tensor(tensor) => native(self.library, &tensor)?,
                 Fed::Sequence(sequence) => Arc::new(Native::from_string(self.library, sequence.dataset()?)?),
             });
             Ok(())
         })?;
-        self.finish(&natives)
+        self.finish(&natives, until)
     }
 }
 
@@ -153,7 +167,7 @@ impl fmt::Debug for Callable {
             .field("leaf", &LEAF)
             .field("feeds", &self.feeds.len())
             .field("fetches", &self.fetches.len())
-            .field("keeps_state", &!matches!(self.sessions, Sessions::Shared(_)))
+            .field("keeps_state", &!matches!(self.sessions, Sessions::Shared { .. }))
             .finish_non_exhaustive()
     }
 }

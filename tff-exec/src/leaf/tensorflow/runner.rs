@@ -1,10 +1,11 @@
 //! What runs a computation: kernels where these know its whole graph, else TensorFlow.
 
-use super::Options;
+use super::TensorFlowOptions;
 use super::kernels::Kernels;
 use super::library::{self, Library};
 use super::prepared::Callable;
-use crate::leaf::Prepared;
+use super::watch::Watch;
+use crate::leaf::{Prepared, Until};
 use crate::{ExecError, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ pub(super) struct Runner {
     comp: Arc<tff_ir::TensorFlow>,
     ty: FunctionType,
     library: Library,
+    watch: Arc<Watch>,
     kernels: Option<Kernels>,
     /// There from the start without kernels, otherwise when a call first needs it.
     callable: OnceLock<Callable>,
@@ -28,12 +30,18 @@ impl Runner {
     ///
     /// # Errors
     /// [`ExecError::Library`], [`ExecError::Prepare`].
-    pub(super) fn new(comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType, options: &Options) -> Result<Self, ExecError> {
+    pub(super) fn new(
+        comp: &Arc<tff_ir::TensorFlow>,
+        ty: &FunctionType,
+        options: &TensorFlowOptions,
+        watch: &Arc<Watch>,
+    ) -> Result<Self, ExecError> {
         let kernels = if options.kernels { Kernels::new(comp, ty) } else { None };
         let runner = Self {
             comp: comp.clone(),
             ty: ty.clone(),
             library: options.library.clone(),
+            watch: watch.clone(),
             kernels,
             callable: OnceLock::new(),
         };
@@ -58,24 +66,25 @@ impl Runner {
         if let Some(callable) = self.callable.get() {
             return Ok(callable);
         }
-        let callable = Callable::new(library::open(&self.library)?, &self.comp, &self.ty)?;
+        let callable = Callable::new(library::open(&self.library)?, &self.comp, &self.ty, self.watch.clone())?;
         Ok(self.callable.get_or_init(|| callable))
     }
 }
 
 impl Prepared for Runner {
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
-        match &self.kernels {
-            Some(_) => self.consume(argument.cloned()),
-            None => self.callable()?.call(argument),
-        }
+        self.consume(argument.cloned())
     }
 
     fn consume(&self, argument: Option<Value>) -> Result<Value, ExecError> {
-        let Some(kernels) = &self.kernels else { return self.callable()?.call(argument.as_ref()) };
+        self.consume_until(argument, &Until::default())
+    }
+
+    fn consume_until(&self, argument: Option<Value>, until: &Until) -> Result<Value, ExecError> {
+        let Some(kernels) = &self.kernels else { return self.callable()?.call(argument, until) };
         match kernels.run(kernels.collect(argument)?)? {
             Ok(value) => Ok(value),
-            Err(tensors) => self.callable()?.call_with_tensors(&tensors),
+            Err(tensors) => self.callable()?.call_with_tensors(&tensors, until),
         }
     }
 }

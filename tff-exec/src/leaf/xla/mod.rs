@@ -56,7 +56,7 @@ impl Default for Library {
 
 /// What a leaf runs on, and what it keeps.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct XlaOptions {
     /// What compiles and runs modules.
     pub library: Library,
     /// How many prepared computations are kept, and for how long.
@@ -65,7 +65,7 @@ pub struct Options {
 
 /// The XLA leaf: prepares computations and remembers them.
 pub struct Xla {
-    options: Options,
+    options: XlaOptions,
     /// By the whole content of module, bindings and type.
     prepared: Recent<(Arc<tff_ir::Xla>, FunctionType), dyn Prepared>,
 }
@@ -75,14 +75,14 @@ impl Xla {
     /// and so does each client. What [`TensorFlow::new`](crate::TensorFlow::new) says of logs holds
     /// for plugins too.
     #[must_use]
-    pub const fn new(options: Options) -> Self {
+    pub const fn new(options: XlaOptions) -> Self {
         let prepared = Recent::new(options.keep);
         Self { options, prepared }
     }
 
     /// The options it was made with.
     #[must_use]
-    pub const fn options(&self) -> &Options {
+    pub const fn options(&self) -> &XlaOptions {
         &self.options
     }
 
@@ -139,7 +139,7 @@ impl Xla {
 
 impl Default for Xla {
     fn default() -> Self {
-        Self::new(Options::default())
+        Self::new(XlaOptions::default())
     }
 }
 

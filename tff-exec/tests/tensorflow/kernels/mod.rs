@@ -8,8 +8,8 @@ use bytes::Bytes;
 use prost::Message;
 use std::sync::{Arc, LazyLock};
 use tff_exec::leaf::Prepared;
-use tff_exec::leaf::tensorflow::Options;
-use tff_exec::{ExecError, Executor, Options as ExecutorOptions, TensorFlow, Value};
+use tff_exec::leaf::tensorflow::TensorFlowOptions;
+use tff_exec::{ExecError, Executor, Options, TensorFlow, Value};
 use tff_ir::{Array, Comp, CompiledComputation, TensorFlowBinding};
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::tensorflow::tensor_shape_proto::Dim;
@@ -20,7 +20,7 @@ use tff_types::{DType, FunctionType, Shape, Type};
 
 /// The same computation, run by kernels if they know it.
 fn prepare_kernels(comp: &Arc<tff_ir::TensorFlow>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-    static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| leaf_with(Options::default()));
+    static LEAF: LazyLock<TensorFlow> = LazyLock::new(|| leaf_with(TensorFlowOptions::default()));
     LEAF.prepare(comp, ty)
 }
 
@@ -273,9 +273,8 @@ fn an_aggregation_changes_neither_its_zero_nor_its_members() {
     let argument = Comp::tuple([members, Comp::literal(zero), add.clone(), add, report]).unwrap();
     let ty = Type::function(Some(argument.ty().clone()), Type::at_server(vector).unwrap()).unwrap();
     let call = Comp::call(Comp::intrinsic("federated_aggregate", ty).unwrap(), Some(argument)).unwrap();
-    let program = Executor::new(ExecutorOptions::default())
-        .prepare(&Comp::lambda(Some(("members", clients)), call).unwrap())
-        .unwrap();
+    let program =
+        Executor::new(Options::default()).prepare(&Comp::lambda(Some(("members", clients)), call).unwrap()).unwrap();
 
     // Members that nobody else holds, and one that several clients share.
     let shared = floats(&[3], &[1.0, 2.0, 3.0]);
