@@ -65,6 +65,7 @@ pub mod npy;
 mod random;
 mod read;
 pub mod simulation;
+pub mod tensors;
 #[cfg(feature = "tfrecord")]
 pub mod tfrecord;
 

@@ -41,7 +41,7 @@ impl SplitMix64 {
     }
 
     /// A number above 0 and below 1.
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
         let bits = (self.next() >> 11) as f64;
         (bits + 0.5) / 9_007_199_254_740_992.0

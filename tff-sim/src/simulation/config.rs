@@ -3,7 +3,7 @@
 use crate::data::DataConfig;
 use crate::files::{FileError, FileProblem, name_of, parse_toml, read_bytes, utf8};
 use serde::Deserialize;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 /// A simulation. Its keys are documented in `tff simulate --help`.
@@ -20,6 +20,9 @@ pub struct Config {
     /// What decides which clients take part.
     #[serde(default)]
     pub seed: u64,
+    /// How likely each chosen client is to vanish before the round.
+    #[serde(default)]
+    pub dropout: f64,
     /// Paths into the metrics of a round: scalars to show, or structs of them. All where empty.
     #[serde(default)]
     pub metrics: Vec<String>,
@@ -60,6 +63,8 @@ pub struct EvaluateConfig {
     /// Paths into the metrics of the evaluation, as `metrics` above.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// After how many rounds the state is evaluated, each time; only after the last one where it is not given.
+    pub every: Option<NonZeroU64>,
     /// The data of the evaluation; by default what [`DataConfig::held_out`] holds out, else that of the clients.
     pub data: Option<DataConfig>,
 }
@@ -139,7 +144,7 @@ columns = ["p0..p63", "label"]
         insta::assert_snapshot!(check("rounds = 3", "rounds = -3"), @"c.toml:2: invalid value: integer `-3`, expected u64");
         insta::assert_snapshot!(check("rounds = 3", ""), @"c.toml:1: missing field `rounds`");
         insta::assert_snapshot!(check("rounds = 3", "rounds = 3\nclients_per_round = 0"), @"c.toml:3: invalid value: integer `0`, expected a nonzero usize");
-        insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
+        insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `dropout`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
         insta::assert_snapshot!(check("modulo = 2", "modulo = 0"), @"c.toml:8: invalid value: integer `0`, expected a nonzero usize");
         insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected one of `column`, `modulo`, `iid`, `linear`, `square`, `exponential`, `dirichlet`, `shards`, `list`");
         insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one way to divide rows, found data.clients.column and data.clients.modulo");

@@ -20,6 +20,20 @@ pub fn sample_clients(seed: u64, round: u64, n_clients: usize, n_chosen: usize) 
     clients
 }
 
+/// The clients that stay, and those that vanish, each with probability `dropout`; the last one stays where all would vanish.
+pub(super) fn without_dropouts(dropout: f64, seed: u64, round: u64, chosen: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+    if dropout <= 0.0 {
+        return (chosen, Vec::new());
+    }
+    // Another stream of numbers than that which chose them.
+    let mut random = SplitMix64::of(!seed, round);
+    let (mut stay, mut vanish): (Vec<usize>, Vec<usize>) = chosen.into_iter().partition(|_| random.unit() >= dropout);
+    if stay.is_empty() {
+        stay.extend(vanish.pop());
+    }
+    (stay, vanish)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +49,22 @@ mod tests {
         assert_eq!(sample_clients(1, 1, 100, 10), sample_clients(1, 1, 100, 10));
         assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(1, 2, 100, 10));
         assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(2, 1, 100, 10));
+    }
+
+    #[test]
+    fn dropouts_are_as_likely_as_said_and_someone_stays() {
+        let mut n_vanished = 0;
+        for round in 0..1000 {
+            let (stay, vanish) = without_dropouts(0.3, 1, round, (0..10).collect());
+            assert_eq!(
+                (stay.len() + vanish.len(), without_dropouts(0.3, 1, round, (0..10).collect())),
+                (10, (stay, vanish.clone()))
+            );
+            n_vanished += vanish.len();
+        }
+        // 3000 expected, with a standard deviation of 46.
+        assert!((2800..3200).contains(&n_vanished), "{n_vanished}");
+        assert!((0..1000).all(|round| !without_dropouts(0.99, 1, round, vec![4, 5]).0.is_empty()));
     }
 
     #[test]
