@@ -65,6 +65,7 @@ pub mod npy;
 mod random;
 mod read;
 pub mod simulation;
+#[cfg(any(feature = "numpy", feature = "safetensors"))]
 pub mod tensors;
 #[cfg(feature = "tfrecord")]
 pub mod tfrecord;

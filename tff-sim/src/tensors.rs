@@ -287,7 +287,8 @@ fn is_at_server(ty: &FederatedType) -> bool {
     ty.placement == PlacementSpec::Value(Placement::Server)
 }
 
-#[cfg(all(test, feature = "safetensors", feature = "numpy"))]
+#[cfg(all(feature = "safetensors", feature = "numpy"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use tff_ir::Scalar;

@@ -141,7 +141,7 @@ impl Checkpoints {
             return Err(unexpected(&format!("{} bytes of state", head.bytes), &rest.len().to_string()).into());
         }
         let bytes = content.slice(content.len() - rest.len()..);
-        let limits = Limits { max_bytes: bytes.len().max(1), ..Limits::default() };
+        let limits = Limits { max_bytes: bytes.len().max(1) };
         let state: pb::Value =
             tff_proto::decode(&bytes, &limits).map_err(|error| FileProblem::from(error).of(&name))?;
         let state = value_from_proto(&state, state_ty)
