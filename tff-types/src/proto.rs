@@ -30,7 +30,7 @@ pub enum TypeDecodeProblem {
         "expected one of function, struct, sequence, tensor, abstract, placement, federated; found a type of no known kind"
     )]
     NoKind,
-    /// The number is none of the sixteen element types; 0 is `DT_INVALID`.
+    /// The number is not one of the sixteen element types; 0 is `DT_INVALID`.
     #[error("expected the number of a dtype, found {0}")]
     UnknownDType(i32),
     /// A federated type has neither a placement nor a placement label.

@@ -137,7 +137,7 @@ pub enum TemplateError {
     /// A label stands for nothing.
     #[error(transparent)]
     Unbound(#[from] UnboundLabels),
-    /// The type that the template would stand for is none.
+    /// The template would stand for something that is not a type.
     #[error(transparent)]
     Invalid(#[from] TypeError),
 }

@@ -89,7 +89,7 @@ impl Bodies {
         Ok(bodies)
     }
 
-    /// Reads the definitions that come next, up to what is none.
+    /// Reads the definitions that come next, up to what is not one.
     pub(super) fn parse_definitions(&mut self, lexer: &mut Lexer<'_>) -> Result<(), TextError> {
         while let Some(kind) = starts_definition(lexer)? {
             let start = lexer.advance()?.span;

@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
     /// The next token, which stays the next one.
     ///
     /// # Errors
-    /// A quoted name or a text does not end, or contains an escape that is none.
+    /// A quoted name or a text does not end, or contains an unknown escape.
     pub fn peek(&mut self) -> Result<Token, SyntaxError> {
         if let Some(token) = self.peeked {
             return Ok(token);
@@ -253,7 +253,7 @@ impl<'a> Lexer<'a> {
             if char != '\\' {
                 continue;
             }
-            // The escaped character is no delimiter; the rest of a longer escape is none either.
+            // The escaped character is no delimiter; the rest of a longer escape is not one either.
             let escape = escape_text(rest.get(at..).unwrap_or_default());
             if !is_valid(escape) {
                 let span = Span { start: start + at, end: start + at + escape.len() };
@@ -302,7 +302,7 @@ fn escape_text(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Resolves the escapes of a quoted name; `None` if one of them is none.
+/// Resolves the escapes of a quoted name; `None` if one of them is unknown.
 fn unquote(text: &str) -> Option<String> {
     let mut name = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -326,7 +326,7 @@ fn unquote(text: &str) -> Option<String> {
     Some(name)
 }
 
-/// Resolves the escapes of a text; `None` if one of them is none.
+/// Resolves the escapes of a text; `None` if one of them is unknown.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
