@@ -1,4 +1,4 @@
-//! What is printed: results to stdout, one line for an error to stderr.
+//! Prints results to stdout, and an error as one line to stderr.
 
 use anyhow::{Context, Result};
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! Values as text for people.
 //!
 //! The notation follows that of types: `<a=1,b=[1.5 2.5]>`, `{1,2}@CLIENTS`, `1@SERVER`,
-//! `[1,2]*`. What does not fit into a line is broken into several; what is long is cut in the
-//! middle, as `...`: who wants all of it asks for JSON.
+//! `[1,2]*`. A long value takes several lines. A very long one is cut in the
+//! middle, as `...`; use JSON to see all of it.
 
 mod layout;
 

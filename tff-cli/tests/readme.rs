@@ -159,7 +159,10 @@ fn paths(text: &str) -> Vec<&str> {
 #[test]
 fn files_that_pages_name_exist() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let listed = Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(&root).output()?;
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(&root)
+        .output()?;
     let listed = String::from_utf8(listed.stdout)?;
     let exists = |path: &str| {
         let path = path.trim_start_matches("../").trim_end_matches('/');
@@ -180,7 +183,8 @@ fn is_made(path: &str) -> bool {
 
 #[test]
 fn paths_are_found() {
-    let text = "`a/b.rs`, `lib.rs` and `tests/`\n`float32`, `x.a`, `a b/c`, `passes/NAME.rs`, `scripts/native.sh --help`";
+    let text =
+        "`a/b.rs`, `lib.rs` and `tests/`\n`float32`, `x.a`, `a b/c`, `passes/NAME.rs`, `scripts/native.sh --help`";
     assert_eq!(paths(text), ["a/b.rs", "lib.rs", "tests/"]);
 }
 

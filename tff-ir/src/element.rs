@@ -1,7 +1,7 @@
 //! The element types of arrays as Rust's own types: the one table that joins a dtype, its type in Rust, its variant of
 //! [`Scalar`] and its list in messages.
 //!
-//! Whoever does something for each dtype writes it once, for a type `T`, in
+//! To do something for each dtype, write it once, for a type `T`, in
 //! [`with_element_type!`](crate::with_element_type).
 
 use crate::{Array, ArrayError, Scalar};

@@ -2,8 +2,8 @@
 //!
 //! A [`Type`] is the protocol's `Type` message as an immutable, shared tree: tensors, structs,
 //! sequences, functions, abstract types, placements and federated types. It is cheap to clone,
-//! always well formed (its constructors hold the nesting rules of the protocol) and bounded in depth
-//! and size, so that whoever walks it may recurse.
+//! always well formed (its constructors check the nesting rules of the protocol) and bounded in depth
+//! and size, so code that walks it may recurse.
 //!
 //! ```
 //! use tff_types::{DType, Type};

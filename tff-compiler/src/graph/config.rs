@@ -1,7 +1,7 @@
 //! Switching off the rewriting of functions at run time.
 //!
 //! TensorFlow optimizes the body of a function when a call op first runs it, in every session anew.
-//! What was compiled once gains nothing from that, and pays for it at each start.
+//! A compiled graph gains nothing from that, and pays for it at each start.
 
 use super::error::GraphError;
 use super::library::Library;

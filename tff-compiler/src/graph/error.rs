@@ -1,4 +1,4 @@
-//! What can be wrong with a graph, or with what is asked of it.
+//! What can be wrong with a graph, or with a request to build or change one.
 #![expect(missing_docs, reason = "the message of each variant documents it")]
 
 use tff_ir::{ArrayError, BuildError};

@@ -1,4 +1,4 @@
-//! The children of one run, what they were sent, and the intrinsics that they do.
+//! The children of one run, the values they were sent, and the intrinsics they run.
 
 use super::Child;
 use super::held::{Held, Part, read_placed};

@@ -1,4 +1,4 @@
-//! Leaves: what runs a compiled computation, prepared once and called many times.
+//! Leaves run compiled computations: each is prepared once and called many times.
 
 mod recent;
 pub mod tensorflow;

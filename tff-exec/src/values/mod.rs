@@ -1,7 +1,7 @@
 //! The lowest floor: values, the messages they are sent as, and what can be wrong with them.
 //!
-//! Nothing here runs anything. A function is opaque, values that workers hold are opaque, and a
-//! serialized dataset is read by whoever is given as its reader.
+//! Nothing here runs anything. Functions and values that workers hold are opaque. A serialized
+//! dataset is read by a reader that the caller gives it.
 
 mod cardinality;
 mod clients;

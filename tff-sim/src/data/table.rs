@@ -19,7 +19,7 @@ const MAX_ELEMENTS: usize = 1 << 26;
 
 /// Loads the table at `path` and makes the sequence of each client, of elements of type `element`.
 ///
-/// An element is a batch of rows where the tensors of the type begin with a dimension `?`, else a
+/// An element is a batch of rows if the tensors of the type begin with a dimension `?`, otherwise a
 /// row. Rows and clients keep the order of the file.
 pub(super) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<InMemory> {
     let name = name_of(path);

@@ -66,7 +66,7 @@ impl Metric {
 }
 
 impl Reading {
-    /// The number, for who draws or compares; strings and complex numbers were not selected.
+    /// The number, for drawing and comparing; strings and complex numbers were not selected.
     #[expect(clippy::cast_precision_loss, reason = "a picture shows no 53 bits")]
     #[must_use]
     pub fn number(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! Which clients take part in a round.
 //!
-//! The choice depends on the seed and the number of the round alone, so a round can be repeated
-//! without those before it, and runs alike on every machine.
+//! The choice depends only on the seed and the number of the round. So a round can be repeated
+//! without the rounds before it, and is the same on every machine.
 
 /// Chooses `n_chosen` of `n_clients` clients without replacement, in ascending order; all of them
 /// where it is at least as many. Every subset is equally likely, by a partial Fisher–Yates

@@ -1,6 +1,6 @@
 //! The graph of a computation: decoded, and rewritten where datasets cross its border.
 //!
-//! A dataset is a variant tensor, which no session takes or gives. So a placeholder of one becomes
+//! A dataset is a variant tensor, which a session can neither take nor return. So a placeholder of one becomes
 //! a placeholder of the string that it serializes to, with an op behind it that reads the string,
 //! and an op that serializes is added to a dataset that is fetched.
 

@@ -1,4 +1,4 @@
-//! The runtime that is the XLA this program is linked with, on the CPU, through the crate `xla`.
+//! The runtime for an XLA that is linked into this program, on the CPU, through the crate `xla`.
 
 use super::runtime::{Failure, Runtime};
 use super::signature::Signature;
@@ -14,7 +14,7 @@ use xla::{ElementType, HloModuleProto, PjRtBuffer, PjRtLoadedExecutable, XlaBuil
 /// The client of the CPU; it computes on the threads that call it.
 pub(super) struct Client(xla::PjRtClient);
 
-/// The one client of the process, or why there is none.
+/// The one client of the process, or why it could not be made.
 static OPEN: OnceLock<Result<Client, String>> = OnceLock::new();
 
 /// The client, made when it is first needed.

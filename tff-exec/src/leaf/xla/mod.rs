@@ -2,8 +2,8 @@
 //!
 //! A module is compiled once per computation. A call copies what the device does not hold yet into
 //! its memory, runs on the caller's thread, and returns tensors that remember where the device has
-//! them. Everything that a sender decides is checked here, before a runtime sees it; what compiles
-//! and runs is a runtime, behind the trait in `runtime.rs`.
+//! them. Everything that a sender decides is checked here, before a runtime sees it. A runtime, behind the
+//! trait in `runtime.rs`, compiles and runs.
 
 mod binding;
 #[cfg(feature = "xla")]
@@ -107,7 +107,7 @@ impl Xla {
         Checked::new(comp, ty).map(drop)
     }
 
-    /// Lets go of what has been unused for long: called now and then by who runs for long. Gives how
+    /// Drops values that have been unused for long. A program that runs for long calls this now and then. Gives how
     /// many computations are kept, and about how many bytes they take.
     pub fn tidy(&self) -> (usize, usize) {
         self.prepared.tidy();

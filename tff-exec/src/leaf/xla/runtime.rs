@@ -1,5 +1,5 @@
-//! What the leaf needs of a runtime: the seam between what is checked once, for all runtimes, and
-//! what a library does.
+//! What the leaf needs from a runtime. The leaf checks everything once, for all runtimes; a runtime
+//! calls its library.
 
 use super::signature::Signature;
 use std::fmt;

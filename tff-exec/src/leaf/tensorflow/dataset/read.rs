@@ -2,7 +2,7 @@
 //!
 //! One run reads all: the elements are batched into tensors of one more dimension, of which the
 //! elements are views. Where shapes may differ between elements, each tensor is serialized first
-//! and the strings are batched. What is read is bounded before it is.
+//! and the strings are batched. The size is checked before anything is read.
 
 use super::super::TensorFlow;
 use super::super::ffi::{Api, Native, Port, Session};

@@ -1,4 +1,4 @@
-//! A program: steps that each make one tensor of tensors that are there.
+//! A program: steps that each make one tensor from earlier ones.
 
 use super::super::status::run_error;
 use super::arithmetic::Binary;

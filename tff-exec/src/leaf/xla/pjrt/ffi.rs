@@ -1,8 +1,8 @@
 //! The unsafe corner: a plugin's functions behind safe ones. Every other file of the leaf is safe
 //! code over these.
 //!
-//! What the safety arguments rest on: a plugin does what PJRT's C API says, and it is the operator
-//! who chooses it. Whatever is passed on from a sender is bytes with their length, and checked.
+//! The safety arguments rest on one fact: a plugin does what PJRT's C API says; the operator
+//! chooses it. Data from a sender is passed on as bytes with their length, and is checked before.
 #![expect(unsafe_code, reason = "calls into a plugin, and views of memory that it owns")]
 
 use super::OptionValue;
@@ -550,7 +550,7 @@ fn start_mut<T>(slice: &mut [T]) -> Pointer<T> {
     Some(NonNull::from(slice).cast())
 }
 
-/// A list of the plugin's; empty where there is none.
+/// A list that the plugin owns; empty if there is no list.
 ///
 /// # Safety
 /// Where it is not null, there must be `len` elements, which live and stay unchanged as long as

@@ -1,5 +1,5 @@
-//! The runtime that is a PJRT plugin: a shared library that is opened when the first module is
-//! compiled, and that any vendor of a device may offer.
+//! The runtime for a PJRT plugin, a shared library that vendors of devices offer. It is opened when
+//! the first module is compiled.
 
 mod abi;
 mod ffi;
