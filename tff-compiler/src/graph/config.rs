@@ -101,6 +101,6 @@ mod tests {
     #[test]
     fn a_config_that_is_none() {
         let comp = parse("( -> int32)\n -> a:0\na = PartitionedCall() config_proto=\"zz\"");
-        insta::assert_snapshot!(disable_call_rewriting(tensorflow(&comp)).unwrap_err(), @"the config of the node `a` is no ConfigProto");
+        insta::assert_snapshot!(disable_call_rewriting(tensorflow(&comp)).unwrap_err(), @"the config of the node `a` is not a ConfigProto");
     }
 }

@@ -42,13 +42,13 @@ pub enum TextProblem {
     #[error("internal error: {0}")]
     Internal(&'static str),
     /// Nothing binds the name, and it says nothing about its type.
-    #[error("nothing binds the name `{}`; a free name needs a type: `x:int32`", Name(.0))]
+    #[error("unknown name `{}`; a free name needs a type: `x:int32`", Name(.0))]
     UnknownName(String),
-    /// It does not follow of which type the parameter is.
-    #[error("the type of the parameter `{}` does not follow; write it: `(x:int32 -> x)`", Name(.0))]
+    /// The type of the parameter is not determined.
+    #[error("the type of the parameter `{}` is not determined; write it: `(x:int32 -> x)`", Name(.0))]
     ParameterNeedsType(String),
-    /// It does not follow of which type the intrinsic is.
-    #[error("the type of the intrinsic does not follow; write it: `%{}:type`", Name(.0))]
+    /// The type of the intrinsic is not determined.
+    #[error("the type of the intrinsic is not determined; write it: `%{}:type`", Name(.0))]
     IntrinsicNeedsType(String),
     /// The argument does not suit the intrinsic.
     #[error("the argument does not suit {uri}: {}", FirstLine(error))]
@@ -76,7 +76,7 @@ pub enum TextProblem {
     #[error("the label `{0}` is the hash of something else")]
     OtherBody(String),
     /// What a label stands for is no message of its kind.
-    #[error("what `{kind}#{label}` stands for is malformed: {error}")]
+    #[error("the content of `{kind}#{label}` is malformed: {error}")]
     MalformedBody {
         /// `comp` or `data`.
         kind: &'static str,
@@ -86,7 +86,7 @@ pub enum TextProblem {
         error: String,
     },
     /// What a label stands for is no computation.
-    #[error("what `comp#{label}` stands for is no computation: at {error}")]
+    #[error("the content of `comp#{label}` is not a computation: at {error}")]
     BadBody {
         /// The label.
         label: String,
