@@ -5,6 +5,7 @@
 //! [`Run`] of it computes the next round when its caller asks for it, so the caller can print, draw, store or stop between
 //! two rounds.
 
+mod checkpoint;
 mod config;
 mod error;
 mod history;
@@ -13,6 +14,7 @@ mod process;
 mod run;
 mod sample;
 
+pub use checkpoint::{Checkpoints, Entry};
 pub use config::{Config, EvaluateConfig, ProcessConfig};
 pub use error::SimulationError;
 pub use history::History;
