@@ -3,6 +3,7 @@
 #
 # usage: scripts/python.sh [PYTEST_ARGUMENT...]     builds, installs and tests
 #        scripts/python.sh --wheel [TARGET]         builds a wheel for users into target/wheels/
+#        scripts/python.sh --install PYTHON        builds and installs it, alone, for the interpreter PYTHON
 #        scripts/python.sh --lock                   pins tff-python/requirements.in anew
 #
 # PYTHON names the interpreter, 3.11 or newer; python3 by default. Packages come through pip, from the index it is
@@ -44,6 +45,13 @@ case ${1:-} in
     # shellcheck disable=SC2086
     PATH=$target/python/wheel/bin:$PATH maturin build -m "$package/Cargo.toml" --release --locked --zig \
       --compatibility manylinux2014 --out "$target/wheels" ${2:+--target $2}
+    ;;
+  --install)
+    environment "$target/python/wheel" "$package/wheel.txt"
+    CARGO_TARGET_DIR=$target "$target/python/wheel/bin/maturin" build -q -m "$package/Cargo.toml" --profile dev --locked \
+      --compatibility off --interpreter "$2" --out "$target/python/wheels-install"
+    "$2" -m pip install --disable-pip-version-check -q --no-deps --force-reinstall \
+      "$target/python/wheels-install"/federated_runtime-*.whl
     ;;
   *)
     version=$("${PYTHON:-python3}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
