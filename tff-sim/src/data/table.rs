@@ -3,7 +3,7 @@
 use super::cells::{Cells, FrozenCells};
 use super::columns::{Layout, Plan, TensorPlan, position};
 use super::{ClientId, ClientsBy, DataConfig, DataError, InMemory, KeyProblem};
-use crate::files::{FileProblem, name_of};
+use crate::files::{FileProblem, name_of, quoted};
 use csv::{ByteRecord, Position, ReaderBuilder};
 use std::collections::HashMap;
 use std::fs;
@@ -319,13 +319,7 @@ fn assemble(layout: &Layout, tensors: &[Value]) -> Value {
 
 /// A cell as it appears in messages.
 fn shown(cell: &[u8]) -> String {
-    const SHOWN: usize = 40;
-    if cell.is_empty() {
-        return "an empty cell".to_owned();
-    }
-    let text = String::from_utf8_lossy(cell);
-    let cut: String = text.chars().take(SHOWN).collect();
-    if cut.len() < text.len() { format!("{cut:?}…") } else { format!("{cut:?}") }
+    if cell.is_empty() { "an empty cell".to_owned() } else { quoted(&String::from_utf8_lossy(cell)) }
 }
 
 #[cfg(test)]
