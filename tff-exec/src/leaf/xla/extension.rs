@@ -157,7 +157,7 @@ fn element_type(dtype: DType) -> Option<ElementType> {
     ELEMENT_TYPES.iter().find(|(other, _)| *other == dtype).map(|(_, ty)| *ty)
 }
 
-/// The element types: all but strings.
+/// What the crate `xla` calls the element types: all but strings.
 const ELEMENT_TYPES: [(DType, ElementType); 15] = [
     (DType::Bool, ElementType::Pred),
     (DType::Int8, ElementType::S8),

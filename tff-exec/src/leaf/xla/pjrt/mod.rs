@@ -201,7 +201,7 @@ impl Runtime for Client {
     }
 }
 
-/// PJRT's numbers of the element types: all but strings.
+/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
 const ELEMENT_TYPES: [(DType, c_int); 15] = [
     (DType::Bool, 1),
     (DType::Int8, 2),
