@@ -40,6 +40,18 @@ fn to_stdout(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Resul
     }
 }
 
+/// Columns as wide as their widest cell: the first to the left, numbers to the right.
+pub(crate) fn align(rows: &[Vec<String>]) -> Vec<String> {
+    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let count = |text: &String| text.chars().count();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(count).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let cell = |(column, (text, width)): (usize, (&String, &usize))| {
+        if column == 0 { format!("{text:<width$}") } else { format!("{text:>width$}") }
+    };
+    rows.iter().map(|row| row.iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  ")).collect()
+}
+
 /// Whether the error only says that nobody reads stdout any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.is::<ClosedPipe>()

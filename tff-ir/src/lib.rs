@@ -71,6 +71,7 @@ mod intrinsic;
 mod literal;
 mod names;
 mod opaque;
+mod operands;
 mod path;
 mod proto;
 mod scope;

@@ -1,5 +1,6 @@
 //! The cells of a table as elements of tensors.
 
+use crate::files::quoted;
 use bytes::{Bytes, BytesMut};
 use half::{bf16, f16};
 use std::str::FromStr;
@@ -15,6 +16,13 @@ pub(super) enum Cells {
 }
 
 impl Cells {
+    /// Makes room for so many elements.
+    pub(super) fn reserve(&mut self, dtype: DType, n_elements: usize) {
+        if let (Self::Dense(bytes), Some(size)) = (self, dtype.size()) {
+            bytes.reserve(n_elements.saturating_mul(size));
+        }
+    }
+
     pub(super) fn new(dtype: DType) -> Self {
         if dtype == DType::String { Self::Strings(Vec::new()) } else { Self::Dense(BytesMut::new()) }
     }
@@ -58,6 +66,55 @@ pub(super) enum FrozenCells {
 }
 
 impl FrozenCells {
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Dense(bytes) => bytes.len(),
+            Self::Strings(strings) => strings.iter().map(|it| it.len() + size_of::<Bytes>()).sum(),
+        }
+    }
+
+    /// Those of these rows, each of `size` bytes or strings; without a copy where the rows follow each other.
+    pub(super) fn rows(&self, rows: &[usize], size: usize) -> Self {
+        let range = |row: &usize| row.saturating_mul(size)..row.saturating_add(1).saturating_mul(size);
+        match self {
+            Self::Dense(bytes) => {
+                let is_run = rows.iter().zip(rows.iter().skip(1)).all(|(row, next)| row + 1 == *next);
+                if let (true, Some(first), Some(last)) = (is_run, rows.first(), rows.last())
+                    && range(last).end <= bytes.len()
+                {
+                    return Self::Dense(bytes.slice(range(first).start..range(last).end));
+                }
+                let mut copy = BytesMut::with_capacity(rows.len().saturating_mul(size).min(bytes.len()));
+                rows.iter().filter_map(|row| bytes.get(range(row))).for_each(|row| copy.extend_from_slice(row));
+                Self::Dense(copy.freeze())
+            }
+            Self::Strings(strings) => {
+                Self::Strings(rows.iter().filter_map(|row| strings.get(range(row))).flatten().cloned().collect())
+            }
+        }
+    }
+
+    /// One after the other.
+    pub(super) fn concat(dtype: DType, mut parts: Vec<Self>) -> Self {
+        if parts.len() == 1
+            && let Some(part) = parts.pop()
+        {
+            return part;
+        }
+        if dtype == DType::String {
+            let strings = parts.into_iter().flat_map(|part| if let Self::Strings(it) = part { it } else { Vec::new() });
+            return Self::Strings(strings.collect());
+        }
+        let mut all = BytesMut::with_capacity(parts.iter().map(Self::bytes).sum());
+        for part in &parts {
+            if let Self::Dense(bytes) = part {
+                all.extend_from_slice(bytes);
+            }
+        }
+        Self::Dense(all.freeze())
+    }
+
     /// The array of these elements, which shares the memory of the cells.
     pub(super) fn array(
         &self,
@@ -98,6 +155,11 @@ fn float<T: FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Option<T>
     let value: T = text.parse().ok()?;
     let is_named = text.bytes().any(|byte| matches!(byte, b'i' | b'I'));
     (is_named || !is_infinite(value)).then_some(value)
+}
+
+/// A cell as it appears in messages.
+pub(super) fn shown(cell: &[u8]) -> String {
+    if cell.is_empty() { "an empty cell".to_owned() } else { quoted(&String::from_utf8_lossy(cell)) }
 }
 
 #[cfg(test)]

@@ -20,6 +20,14 @@ pub enum DataError {
         /// What is wrong with it.
         source: csv::Error,
     },
+    /// A file is not what its format needs.
+    #[error("{}: {}", line(name), line(problem))]
+    Format {
+        /// The file.
+        name: String,
+        /// What the reader of the format says.
+        problem: String,
+    },
     /// Something in a file is not what is needed.
     #[error("{}: expected {}, found {}", line(place), line(expected), line(found))]
     Mismatch {
@@ -165,6 +173,10 @@ impl KeyProblem {
 }
 
 impl DataError {
+    pub(super) fn mismatch(place: impl Into<String>, expected: impl ToString, found: impl ToString) -> Self {
+        Self::Mismatch { place: place.into(), expected: expected.to_string(), found: found.to_string() }
+    }
+
     /// Says which file the key does not fit.
     pub(super) fn in_file(self, file: &str) -> Self {
         match self {

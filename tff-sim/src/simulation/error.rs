@@ -72,6 +72,12 @@ pub enum SimulationError {
         /// The path.
         path: String,
     },
+    /// The probability that a client vanishes is none, or certain.
+    #[error("dropout: expected a number from 0 to below 1, found {found}")]
+    Dropout {
+        /// What it is.
+        found: f64,
+    },
     /// More clients shall take part in a round than there are.
     #[error("clients_per_round: expected at most {n_clients}, all clients, found {found}")]
     TooFewClients {
