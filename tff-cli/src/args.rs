@@ -14,6 +14,7 @@ Examples:
   tff compile next.pb --to map-reduce -o next.mrf
   tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
   tff simulate examples/digits/digits.toml
+  tff data examples/digits/digits.toml
   tff intrinsics
   tff serve --port 8000
 

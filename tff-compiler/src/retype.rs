@@ -33,7 +33,7 @@ pub(crate) fn rewrite_values(
     let transformed = transform_postorder(comp, &mut |part| {
         let ty = part.ty().clone();
         let rewritten = rewrite(part)?;
-        has_other_type |= !ty.is_equivalent_to(rewritten.comp.ty());
+        has_other_type |= ty != *rewritten.comp.ty();
         Ok::<_, PassError>(rewritten)
     })?;
     if has_other_type { retype_references(&transformed.comp).map(Transformed::yes) } else { Ok(transformed) }

@@ -74,7 +74,7 @@ impl Substitution {
             let Some((_, replacement)) = parts.iter().find(|(path, _)| path == start) else { continue };
             // The node of the chain where the start ends.
             let replaced = (0..rest.len()).try_fold(comp, |comp, _| comp.as_selection().map(|it| &it.source));
-            if replaced.is_some_and(|replaced| replaced.ty().is_equivalent_to(replacement.ty())) {
+            if replaced.is_some_and(|replaced| replaced.ty() == replacement.ty()) {
                 return rest
                     .iter()
                     .try_fold(replacement.clone(), |comp, &index| create_selection(&comp, index))

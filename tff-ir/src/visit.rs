@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Runs one level of a recursion over computations, on a fresh piece of stack where little is left of the current
-/// one. Every recursion over computations goes through here.
+/// one. Every recursion over a [`Comp`] goes through here. The code that an executor makes of one is walked by the executor.
 pub fn with_stack<R>(level: impl FnOnce() -> R) -> R {
     // One level of any recursion here takes far less than what must be left.
     const LEFT: usize = 128 << 10;

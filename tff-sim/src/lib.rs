@@ -60,8 +60,15 @@ pub mod data;
 pub mod files;
 pub mod forms;
 pub mod json;
+#[cfg(feature = "numpy")]
+pub mod npy;
+mod random;
 mod read;
 pub mod simulation;
+#[cfg(any(feature = "numpy", feature = "safetensors"))]
+pub mod tensors;
+#[cfg(feature = "tfrecord")]
+pub mod tfrecord;
 
 pub use compiler::compiler;
 pub use files::{FileError, FileProblem};

@@ -275,30 +275,6 @@ impl Type {
         Self::federated(member, Placement::Server, true)
     }
 
-    /// `(T -> T)`.
-    ///
-    /// # Errors
-    /// The bounds on depth and size, as for the next two.
-    pub fn unary_op(operand: Self) -> Result<Self, TypeError> {
-        Self::function(Some(operand.clone()), operand)
-    }
-
-    /// `(<T,T> -> T)`.
-    ///
-    /// # Errors
-    /// As [`Type::unary_op`].
-    pub fn binary_op(operand: Self) -> Result<Self, TypeError> {
-        Self::reduction_op(operand.clone(), operand)
-    }
-
-    /// `(<U,T> -> U)`: a reduction of elements `T` into an accumulator `U`.
-    ///
-    /// # Errors
-    /// As [`Type::unary_op`].
-    pub fn reduction_op(accumulator: Self, element: Self) -> Result<Self, TypeError> {
-        Self::function(Some(Self::tuple([accumulator.clone(), element])?), accumulator)
-    }
-
     /// The kind, with its parts.
     #[must_use]
     pub fn kind(&self) -> &TypeKind {

@@ -280,7 +280,7 @@ struct Matching {
 impl Matching {
     fn walk(&mut self, template: &Type, concrete: &Type, defining: bool) -> Result<(), TemplateError> {
         if !template.contains_abstract() {
-            return template.check_identical_to(concrete).map_err(|mismatch| {
+            return template.check_equivalent_to(concrete).map_err(|mismatch| {
                 let steps = self.path.steps().iter().chain(mismatch.path.steps()).cloned();
                 structure_error(steps.collect(), mismatch.reason, &mismatch.expected, &mismatch.found)
             });
@@ -348,7 +348,7 @@ impl Matching {
                 self.defined.insert(label.clone(), this);
                 Ok(())
             }
-            Some(first) if first.found.is_equivalent_to(concrete) => Ok(()),
+            Some(first) if first.found == *concrete => Ok(()),
             Some(first) => {
                 let (first, second) = (Box::new(first.clone()), Box::new(this));
                 Err(TemplateError::Conflict { label: label.clone(), first, second })

@@ -2,10 +2,12 @@
 
 mod check;
 mod compile;
+mod data;
 mod fmt;
 mod intrinsics;
 mod parse;
 mod passes;
+mod plot;
 mod print;
 mod run;
 mod serve;
@@ -32,6 +34,7 @@ pub(crate) enum Command {
     Passes(passes::Args),
     Intrinsics(intrinsics::Args),
     Run(run::Args),
+    Data(data::Args),
     Simulate(simulate::Args),
     Serve(serve::Args),
 }
@@ -54,6 +57,7 @@ impl Command {
             Self::Passes(args) => args.run(),
             Self::Intrinsics(args) => args.run(),
             Self::Run(args) => args.run(),
+            Self::Data(args) => args.run(),
             Self::Simulate(args) => args.run(log),
             Self::Serve(args) => args.run(),
         }

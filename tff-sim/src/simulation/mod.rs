@@ -5,6 +5,7 @@
 //! [`Run`] of it goes from round to round as its caller asks for the next: so the caller prints, draws, stores or stops
 //! between two rounds.
 
+mod checkpoint;
 mod config;
 mod error;
 mod history;
@@ -13,6 +14,7 @@ mod process;
 mod run;
 mod sample;
 
+pub use checkpoint::{Checkpoints, Entry};
 pub use config::{Config, EvaluateConfig, ProcessConfig};
 pub use error::SimulationError;
 pub use history::History;
