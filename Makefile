@@ -82,7 +82,8 @@ fuzz:
 native:
 	scripts/native.sh
 
-# Tests the worker with the Python clients of TFF 0.87 and 0.80. Makes their environment the first time. Needs Python 3.11.
+# The Python clients of TFF 0.87 and 0.80 against the worker, and TFF 0.87 in process on the Python package; makes their environment the
+# first time. Needs Python 3.11.
 conformance:
 	scripts/native.sh
 	cargo build --locked --release -p tff-cli

@@ -79,6 +79,7 @@ pub mod text;
 mod transform;
 mod validate;
 mod visit;
+mod wide;
 
 pub use array::{Array, ArrayError, Scalar};
 pub use build::{BuildError, UNTYPED};
@@ -100,6 +101,7 @@ pub use scope::Scope;
 pub use transform::{Transformed, transform_postorder, transform_preorder};
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
 pub use visit::{NodeMap, Walk, with_stack};
+pub use wide::Wide;
 
 /// What [`with_element_type!`] names.
 #[doc(hidden)]

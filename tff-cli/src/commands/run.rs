@@ -10,7 +10,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, Executor, Value};
-use tff_ir::{Comp, Intrinsic, Scalar};
+use tff_ir::{Comp, Intrinsic};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
 use tff_sim::json::{self, Members, WriteError};
@@ -210,18 +210,10 @@ fn contains_mean(comp: &Comp) -> bool {
     comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
 }
 
-/// Whether a value has a NaN.
+/// Whether a value has a NaN anywhere.
 fn contains_nan(value: &Value) -> bool {
     match value {
-        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| match scalar {
-            Scalar::Float16(number) => number.is_nan(),
-            Scalar::BFloat16(number) => number.is_nan(),
-            Scalar::Float32(number) => number.is_nan(),
-            Scalar::Float64(number) => number.is_nan(),
-            Scalar::Complex64(re, im) => re.is_nan() || im.is_nan(),
-            Scalar::Complex128(re, im) => re.is_nan() || im.is_nan(),
-            _ => false,
-        }),
+        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| scalar.wide().is_nan()),
         Value::Struct(elements) => elements.iter().any(contains_nan),
         Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
         Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),

@@ -120,6 +120,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// The code's name, as `INVALID_ARGUMENT`.
+    pub(super) const fn code(&self) -> &'static str {
+        status_code::name(self.code)
+    }
+
     /// A result that is not what it has to be.
     pub(super) fn internal(message: &str) -> Self {
         Self { code: status_code::INTERNAL, message: message.to_owned() }
@@ -129,7 +134,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // As in `InvalidArgument`.
-        for word in status_code::name(self.code).split('_') {
+        for word in self.code().split('_') {
             let (first, rest) = word.split_at(1);
             write!(f, "{first}{}", rest.to_ascii_lowercase())?;
         }

@@ -15,6 +15,7 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Keep, Prepared, recent::Recent};
+use crate::values::Leaf;
 pub use pjrt::{OptionValue, Plugin};
 use prepared::{Callable, Checked};
 use std::fmt;
@@ -22,15 +23,7 @@ use std::sync::Arc;
 use tff_types::FunctionType;
 
 /// The leaf's name in errors.
-const LEAF: &str = "XLA";
-
-fn prepare_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Prepare { leaf: LEAF, reason: reason.into() }
-}
-
-fn run_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Run { leaf: LEAF, reason: reason.into() }
-}
+const LEAF: Leaf = Leaf("XLA");
 
 /// About what the machine code of a module takes, whatever its size; beside it the library keeps the
 /// module in several forms.

@@ -17,6 +17,7 @@ pub(super) fn casts(from: DType, to: DType) -> bool {
 ///
 /// # Errors
 /// Where there is no memory.
+// Rust's `as` is what TensorFlow does here, and is there for two types that are written out only.
 #[rustfmt::skip]
 pub(super) fn cast(from: DType, to: DType, bytes: &[u8]) -> Option<Result<Vec<u8>, TryReserveError>> {
     macro_rules! float {
