@@ -36,7 +36,7 @@ pub enum TypeDecodeProblem {
     /// A federated type has neither a placement nor a placement label.
     #[error("expected a placement or a placement label, found neither")]
     MissingPlacement,
-    /// A federated type has a placement that nobody knows.
+    /// A federated type has an unknown placement.
     #[error(transparent)]
     UnknownPlacement(#[from] UnknownPlacement),
     /// The parts do not make a type.
