@@ -1,4 +1,4 @@
-//! The executor that commands share, with our compiler at its door.
+//! The executor that commands share. It compiles computations before it runs them.
 
 use crate::native;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use tff_exec::{DataBackend, Executor, Options, Workers};
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CompilationArgs {
-    /// Sum without security where a computation asks for a secure sum: for tests and simulations.
+    /// Replace secure aggregations by ordinary ones WITHOUT any security, for tests and simulations.
     ///
-    /// Without it, a secure aggregation stays one, and is an error when it is reached: nothing here can keep the
-    /// promise that no one sees a single client's value.
+    /// Without this flag, a secure aggregation is an error when it is reached, because this runtime
+    /// cannot keep the promise that nobody sees a single client's value.
     #[arg(long)]
     pub(crate) allow_insecure_secure_sum: bool,
 }

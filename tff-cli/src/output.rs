@@ -1,12 +1,13 @@
-//! What is printed: results to stdout, one line for an error to stderr.
+//! Prints results to stdout, and an error as one line to stderr.
 
 use anyhow::{Context, Result};
 use std::error::Error;
 use std::fmt;
 use std::io::{self, StdoutLock, Write};
+use tff_types::Brief;
 
-/// The most characters of an error that are shown.
-const MAX_ERROR: usize = 2000;
+/// The most characters of an error that are shown, with the ellipsis.
+const MAX_ERROR: usize = 2001;
 
 /// Nobody reads stdout any more. It ends the command, and is no failure.
 #[derive(Debug)]
@@ -77,17 +78,13 @@ pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
         }
         line.push_str(&text);
     }
-    if let Some((cut, _)) = line.char_indices().nth(MAX_ERROR) {
-        line.truncate(cut);
-        line.push('…');
-    }
-    line
+    Brief::start(&line, MAX_ERROR).to_string()
 }
 
-/// The text in one line without control characters.
+/// The text on one line, with control characters escaped.
 pub(crate) fn flatten(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join("; ").chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
+    Brief::start(&lines.join("; "), MAX_ERROR).to_string()
 }
 
 #[cfg(test)]
@@ -115,11 +112,11 @@ mod tests {
 
     #[test]
     fn several_lines_become_one_without_control_characters() {
-        assert_eq!(one_line(anyhow!("first\n  second\x1b[31m\n").as_ref()), "first; second\u{fffd}[31m");
+        assert_eq!(one_line(anyhow!("first\n  second\x1b[31m\n").as_ref()), "first; second\\u{1b}[31m");
     }
 
     #[test]
     fn long_messages_are_cut() {
-        assert_eq!(one_line(anyhow!("ä".repeat(MAX_ERROR + 1)).as_ref()).chars().count(), MAX_ERROR + 1);
+        assert_eq!(one_line(anyhow!("ä".repeat(MAX_ERROR + 1)).as_ref()).chars().count(), MAX_ERROR);
     }
 }

@@ -1,4 +1,4 @@
-//! The progress of rounds: a bar on stderr, where that is a terminal.
+//! The progress of rounds: a bar on stderr, if that is a terminal.
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};

@@ -17,7 +17,7 @@ struct Args {
     /// The largest message in either direction, in megabytes.
     #[arg(long, value_name = "MB", conflicts_with = "max_message_bytes")]
     grpc_max_message_length_megabytes: Option<u32>,
-    /// How many threads compute; all cores if that is less than 1.
+    /// How many threads compute; if less than 1, one for each core.
     #[arg(long, default_value_t = -1, allow_hyphen_values = true, value_name = "N")]
     max_concurrent_computation_calls: i32,
     #[command(flatten)]

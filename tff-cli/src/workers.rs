@@ -13,16 +13,16 @@ use tff_exec::remote::{RemoteOptions, RemoteTls, RemoteWorkers};
 pub(crate) struct WorkersArgs {
     /// Compute for the clients on these workers: `tff serve`, tff-worker, or TFF's own worker.
     ///
-    /// The clients are spread evenly, in their order; what the workers aggregate is merged here in the
-    /// order of this list. A worker that cannot be reached, dies or exceeds the deadline is named on
-    /// stderr, and its work is done again by those that are left, up to 3 times in a round; without any
-    /// left the command fails.
+    /// The clients are spread evenly, in their order. The partial aggregates of the workers are merged
+    /// here, in the order of this list. If a worker cannot be reached, dies or exceeds the deadline,
+    /// its name goes to stderr, and the round is repeated on the workers that are left, up to 3 times.
+    /// If none is left, the command fails.
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
     workers: Vec<String>,
     /// How long a worker may take for one answer, such as a round for its clients.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     worker_deadline: u64,
-    /// The certificates that sign those of the workers, a PEM file; turns on TLS.
+    /// The certificates that signed those of the workers, a PEM file; turns on TLS.
     #[arg(long, value_name = "FILE", requires = "workers")]
     worker_ca: Option<PathBuf>,
     /// The certificate chain to show to the workers, a PEM file.
@@ -34,7 +34,7 @@ pub(crate) struct WorkersArgs {
 }
 
 impl WorkersArgs {
-    /// The workers, unless clients are to be computed here.
+    /// The workers, if there are any; otherwise the clients are computed here.
     pub(crate) fn connect(&self) -> Result<Option<Arc<dyn Workers>>> {
         if self.workers.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What the bodies of intrinsics do to each element: operators, constants, and the rules of dtypes and
+//! The operators and constants that bodies of intrinsics apply to each element, with the rules of dtypes and
 //! shapes. Graphs and modules are both built by these rules.
 
 use half::{bf16, f16};

@@ -1,4 +1,4 @@
-//! Rebuilding a computation whose types change: references are of the type of what they refer to.
+//! Rebuilds a computation whose types change, so that each reference has the type of its binding.
 
 use crate::error::PassError;
 use tff_ir::{Binder, Comp, CompKind, Scope, Transformed, Walk, transform_postorder};

@@ -1,4 +1,4 @@
-//! Putting other computations in the place of parts of a parameter.
+//! Replaces parts of a parameter by other computations.
 
 use crate::create::create_selection;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The element types of arrays as Rust's own types: the one table that joins a dtype, its type in Rust, its variant of
 //! [`Scalar`] and its list in messages.
 //!
-//! Whoever does something for each dtype writes it once, for a type `T`, in
+//! To do something for each dtype, write it once, for a type `T`, in
 //! [`with_element_type!`](crate::with_element_type).
 
 use crate::{Array, ArrayError, Scalar};
@@ -74,7 +74,7 @@ pub trait Element: Copy + PartialEq + Debug + Send + Sync + Listed + 'static {
 /// How elements are listed in messages.
 pub trait Listed: Sized {
     /// What the lists are made of.
-    type Item: Copy;
+    type Item: Copy + Default;
     /// How many items one element takes.
     const ITEMS: usize;
 
@@ -134,7 +134,7 @@ listed_as_int32! {
     bf16: u16, Self::to_bits, Self::from_bits;
 }
 
-impl<T: Copy> Listed for (T, T) {
+impl<T: Copy + Default> Listed for (T, T) {
     type Item = T;
     const ITEMS: usize = 2;
 

@@ -1,8 +1,8 @@
-//! The rules that a computation as a whole must follow, and everything that breaks them.
+//! The rules for a computation as a whole, and a check that finds every violation.
 //!
-//! The constructors hold what concerns one node and its parts; here are the rules about names and
-//! their scopes, about graphs and their bindings, and about intrinsics. What was decoded may break
-//! any rule; what concerns one node is checked once, however often it is validated and wherever.
+//! The constructors check each node against its parts. Here are the rules about names and
+//! their scopes, about graphs and their bindings, and about intrinsics. A decoded computation may
+//! break any of them. What concerns a single node is checked once, and the node remembers that.
 
 use crate::build::{check_equivalent, contains_untyped, derive_type, is_untyped};
 use crate::diag::{FirstLine, Name, OneLine};

@@ -138,7 +138,7 @@ impl<T> NodeMap<T> {
         self.0.insert(node.address(), (node.clone(), value));
     }
 
-    /// The value kept for this node; made and kept first where there is none.
+    /// The value kept for this node; if there is none, it is made and kept first.
     pub fn get_or_insert_with(&mut self, node: &Comp, value: impl FnOnce() -> T) -> &T {
         &self.0.entry(node.address()).or_insert_with(|| (node.clone(), value())).1
     }

@@ -24,7 +24,7 @@ pub enum SumError {
         found: Type,
     },
     /// A part is no tensor, nor a struct or federated type of tensors.
-    #[error("cannot sum: {found} is no structure of tensors{}{path}", if path.steps().is_empty() { "" } else { " at " })]
+    #[error("cannot sum: {found} is not a structure of tensors{}{path}", if path.steps().is_empty() { "" } else { " at " })]
     NotTensors {
         /// Where it is.
         path: Path,

@@ -1,4 +1,4 @@
-//! The type tree: the protocol's `Type` and the invariants its constructors hold.
+//! The type tree: the protocol's `Type` and the invariants its constructors enforce.
 
 use crate::{DType, MAX_PROBLEMS, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
 use std::collections::HashMap;
@@ -439,7 +439,7 @@ impl Type {
         Ok(this)
     }
 
-    /// Adds a node above its children, for whoever knows that the nesting rules and the bounds hold.
+    /// Adds a node above its children, for a caller that knows that the nesting rules and the bounds hold.
     pub(crate) fn above(kind: TypeKind) -> Self {
         // The messages of a node itself, down to the `Type` of a child: `Type.federated` and so on.
         let (mut contains, own_depth, mut wire_depth) = match &kind {

@@ -3,7 +3,7 @@
 //! A template matches a concrete type of the same structure, each label standing for one type or
 //! placement throughout. What a label stands for is said where a caller provides it: in the
 //! parameter of the function, outside of the parameters of functions that are passed there. These
-//! are its *defining uses*, which have to agree. Everywhere else, what stands there has to accept
+//! are its *defining uses*, which have to agree. Everywhere else, the type in that place has to accept
 //! what was provided: `(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` defines `T` by the clients' values
 //! and `U` by the result of the mapped function.
 
@@ -137,7 +137,7 @@ pub enum TemplateError {
     /// A label stands for nothing.
     #[error(transparent)]
     Unbound(#[from] UnboundLabels),
-    /// The type that the template would stand for is none.
+    /// The template would stand for something that is not a type.
     #[error(transparent)]
     Invalid(#[from] TypeError),
 }

@@ -72,7 +72,7 @@ impl Command {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Execution")]
 struct ExecutorArgs {
-    /// How many threads run the clients; by default one a core.
+    /// How many threads compute; by default one for each core.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
     #[command(flatten)]

@@ -529,15 +529,15 @@ mod tests {
         let refused = |text: &str| check(&[&nodes(text)]);
         insta::assert_snapshot!(refused("y = Const()"), @"`the binding of the result` refers to the node `x`, which is not in the graph");
         insta::assert_snapshot!(refused("x = Neg(missing)"), @"`x` refers to the node `missing`, which is not in the graph");
-        insta::assert_snapshot!(refused("x = Neg(arg:one)"), @"`x` refers to `arg:one`, which is no name of a tensor");
-        insta::assert_snapshot!(refused("x = Neg(^)"), @"`x` refers to `^`, which is no name of a tensor");
+        insta::assert_snapshot!(refused("x = Neg(arg:one)"), @"`x` refers to `arg:one`, which is not the name of a tensor");
+        insta::assert_snapshot!(refused("x = Neg(^)"), @"`x` refers to `^`, which is not the name of a tensor");
         insta::assert_snapshot!(refused("x = Neg(arg)\nx = Neg(arg)"), @"two nodes of the graph are named `x`");
         insta::assert_snapshot!(refused("x = Neg(arg)\nf:\nf:"), @"two functions of the graph are named `f`");
         let cycle = refused("x = Merge(y)\ny = NextIteration(x)");
         assert!(cycle.contains("call0/x = Merge(call0/y)"), "{cycle}");
         let parameter = |name: &str| check(&[&nodes("x = Neg(arg)").replace("arg:0 ->", &format!("{name} ->"))]);
         insta::assert_snapshot!(parameter("missing:0"), @"`the binding of the parameter` refers to the node `missing`, which is not in the graph");
-        insta::assert_snapshot!(parameter("^arg"), @"`the binding of the parameter` refers to `^arg`, which is no name of a tensor");
+        insta::assert_snapshot!(parameter("^arg"), @"`the binding of the parameter` refers to `^arg`, which is not the name of a tensor");
         insta::assert_snapshot!(check(&[&nodes("x = Neg(arg)").replace("dtype=int32", "dtype=float")]), @"the placeholder `arg` is of dtype number 1, its type is int32");
         insta::assert_snapshot!(check(&["(<int32,int32> -> <>)\n<a:0,a> -> <>\na = Placeholder() dtype=int32"]), @"the parameter binds the tensor `a` twice");
     }

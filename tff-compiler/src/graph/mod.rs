@@ -1,7 +1,7 @@
 //! TensorFlow graphs: built, merged and rewritten, without TensorFlow.
 //!
 //! A [`GraphBuilder`] makes one graph out of a parameter, constants, operators and calls of other
-//! graphs. What it hands out for each value is a [`Wire`]: a type and the tensors that make up the
+//! graphs. It returns a [`Wire`] for each value: a type and the tensors that make up the
 //! value. The functions of [`generic`] are the graphs that the reductions of intrinsics need,
 //! complete as computations.
 //!

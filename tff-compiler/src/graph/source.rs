@@ -1,4 +1,4 @@
-//! A graph that is about to be called: what of it is needed, and what each input refers to.
+//! A graph that is about to be called: which of its nodes are needed, and what each input refers to.
 
 use super::binding::{BoundTensor, bound_tensors};
 use super::def::{Input, TensorName};

@@ -16,7 +16,7 @@ pub(super) fn array(ty: &TensorType) -> ShapeProto {
     ShapeProto {
         element_type: primitive_type(ty.dtype).unwrap_or_default().into(),
         is_dynamic_dimension: vec![false; dimensions.len()],
-        // Constants, all of them scalars, need a layout; else XLA chooses it.
+        // Constants, which are all scalars, need a layout; for others, XLA chooses it.
         layout: dimensions.is_empty().then(Bytes::new),
         dimensions,
         ..ShapeProto::default()

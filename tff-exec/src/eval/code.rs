@@ -1,4 +1,4 @@
-//! From a computation to code: names become positions, leaves become slots to be prepared once.
+//! Turns a computation into code: names become indexes, compiled computations become slots that are prepared once.
 
 use super::data::resolve;
 use super::host::DataBackend;

@@ -29,7 +29,7 @@ const MAX_FRAME: u32 = (1 << 24) - 1;
 /// After how much silence the system asks whether a client's machine is still there.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// How often prepared computations that nobody uses are looked for.
+/// How often the server looks for prepared computations that nobody uses.
 const TIDY: Duration = Duration::from_secs(2);
 
 /// How long a client may take to agree on TLS.
@@ -64,7 +64,7 @@ pub struct Tls {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The key is nobody's business.
+        // The private key must not be printed.
         f.debug_struct("Tls").field("client_ca", &self.client_ca.is_some()).finish_non_exhaustive()
     }
 }
@@ -201,7 +201,7 @@ async fn expire(executors: &Executors, ttl: Option<Duration>) {
     }
 }
 
-/// Lets go of prepared computations that nobody uses any more, from time to time, for ever.
+/// Drops prepared computations that nobody uses any more, from time to time, for ever.
 async fn tidy(executor: Executor) {
     loop {
         tokio::time::sleep(TIDY).await;

@@ -155,7 +155,7 @@ impl Session {
             .and_then(|comp| self.executor.runtime().load(&comp));
         let Compilation { code, frame_size, .. } = match compiled {
             Ok(compiled) => compiled,
-            // What stands for itself is wrong only for whoever uses it.
+            // A value that stands for itself is an error only when it is used.
             Err(error) if is_leaf(kind) => return Ok(Computation::Known(Err(error))),
             Err(error) => return Err(error),
         };

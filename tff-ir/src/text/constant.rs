@@ -270,7 +270,7 @@ fn parse_float<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<F, TextE
     let (sign, token) = parse_signed(lexer, "a number, `inf`, `nan` or the bits of one: `0x…`")?;
     let text = lexer.text(token);
     let value = match text.strip_prefix("0x") {
-        // What is longer than the format is none of its values.
+        // More digits than the format has are not a value of it.
         Some(digits) if sign.is_empty() && digits.len() == F::HEX_DIGITS => {
             u64::from_str_radix(digits, 16).ok().and_then(F::of_bits)
         }

@@ -1,9 +1,10 @@
 //! The cells of a table as elements of tensors.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use crate::files::quoted;
+use bytes::{Bytes, BytesMut};
 use half::{bf16, f16};
 use std::str::FromStr;
-use tff_ir::{Array, ArrayError};
+use tff_ir::{Array, ArrayError, Element, Scalar, with_element_type};
 use tff_types::DType;
 
 /// The cells of one tensor, of all rows of a client.
@@ -36,22 +37,15 @@ impl Cells {
             Self::Dense(bytes) => bytes,
         };
         let text = std::str::from_utf8(cell).ok()?.trim();
-        match dtype {
-            DType::Bool => bytes.put_u8(truth(text)?.into()),
-            DType::Int8 => bytes.put_i8(integer(text)?),
-            DType::Int16 => bytes.put_i16_le(integer(text)?),
-            DType::Int32 => bytes.put_i32_le(integer(text)?),
-            DType::Int64 => bytes.put_i64_le(integer(text)?),
-            DType::UInt8 => bytes.put_u8(integer(text)?),
-            DType::UInt16 => bytes.put_u16_le(integer(text)?),
-            DType::UInt32 => bytes.put_u32_le(integer(text)?),
-            DType::UInt64 => bytes.put_u64_le(integer(text)?),
-            DType::Float16 => bytes.put_u16_le(float(text, f16::is_infinite)?.to_bits()),
-            DType::BFloat16 => bytes.put_u16_le(float(text, bf16::is_infinite)?.to_bits()),
-            DType::Float32 => bytes.put_f32_le(float(text, f32::is_infinite)?),
-            DType::Float64 => bytes.put_f64_le(float(text, f64::is_infinite)?),
-            DType::Complex64 | DType::Complex128 | DType::String => return None,
-        }
+        let scalar = match dtype {
+            DType::Bool => truth(text)?.into(),
+            DType::Float16 => float(text, f16::is_infinite)?.into(),
+            DType::BFloat16 => float(text, bf16::is_infinite)?.into(),
+            DType::Float32 => float(text, f32::is_infinite)?.into(),
+            DType::Float64 => float(text, f64::is_infinite)?.into(),
+            dtype => Scalar::of_integer(dtype, integer(text)?)?,
+        };
+        with_element_type!(dtype, T => T::from_scalar(&scalar)?.put(bytes), return None);
         Some(())
     }
 
@@ -150,7 +144,7 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 /// An integer, also as `6.0`: so pandas writes a column of integers in which a value is missing.
-fn integer<T: FromStr>(text: &str) -> Option<T> {
+fn integer(text: &str) -> Option<i128> {
     let is_whole = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
     let digits = text.split_once('.').filter(|(_, fraction)| is_whole(fraction)).map_or(text, |(digits, _)| digits);
     digits.parse().ok()
@@ -165,13 +159,7 @@ fn float<T: FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Option<T>
 
 /// A cell as it appears in messages.
 pub(super) fn shown(cell: &[u8]) -> String {
-    const SHOWN: usize = 40;
-    if cell.is_empty() {
-        return "an empty cell".to_owned();
-    }
-    let text = String::from_utf8_lossy(cell);
-    let cut: String = text.chars().take(SHOWN).collect();
-    if cut.len() < text.len() { format!("{cut:?}…") } else { format!("{cut:?}") }
+    if cell.is_empty() { "an empty cell".to_owned() } else { quoted(&String::from_utf8_lossy(cell)) }
 }
 
 #[cfg(test)]

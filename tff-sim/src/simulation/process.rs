@@ -145,7 +145,7 @@ fn placed(ty: &Type, placement: Placement) -> Option<&FederatedType> {
     ty.as_federated().filter(|federated| federated.placement == PlacementSpec::Value(placement))
 }
 
-/// Where the state and the metrics are in a result: by name, else the first two.
+/// Where the state and the metrics are in a result: by name, or else the first two elements.
 fn result_positions(result: &StructType) -> Option<(usize, usize)> {
     let state = result.index_of("state").unwrap_or(0);
     let metrics = result.index_of("metrics").unwrap_or(1);

@@ -1,7 +1,7 @@
 //! Which clients take part in a round.
 //!
-//! The choice depends on the seed and the number of the round alone, so a round can be repeated
-//! without those before it, and runs alike on every machine.
+//! The choice depends only on the seed and the number of the round. So a round can be repeated
+//! without the rounds before it, and is the same on every machine.
 
 use crate::random::SplitMix64;
 

@@ -28,7 +28,7 @@ fn sums_say_why_not() {
     let cases = [
         ("<a=int32,b=<bool>>", "cannot sum: bool is not numeric at .b[0]"),
         ("{float32[2,?]}@CLIENTS", "cannot sum: the shape of float32[2,?] is not fully defined at @"),
-        ("int32*", "cannot sum: int32* is no structure of tensors"),
+        ("int32*", "cannot sum: int32* is not a structure of tensors"),
     ];
     for (text, expected) in cases {
         assert_eq!(parse(text).check_sum_compatible().unwrap_err().to_string(), expected);

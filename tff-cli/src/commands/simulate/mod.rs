@@ -29,7 +29,7 @@ Keys of the configuration, a TOML file; paths are relative to it:
 
   rounds                      the number of rounds
   clients_per_round           how many clients take part in a round; all by default
-  seed                        decides which ones, 0 by default
+  seed                        the random seed that decides which clients take part; 0 by default
   dropout                     how likely each chosen client is to vanish before the round, 0 by default; at
                               least one stays. The history names those that did
   metrics                     paths into the metrics of a round, such as [\"client_work.train\"]:
@@ -76,20 +76,20 @@ Keys of the configuration, a TOML file; paths are relative to it:
   data.min_rows               clients with fewer rows are left out, a Dirichlet division is drawn again
   data.held_out               the share of each client's rows that only the evaluation sees, 0 by default
   data.label                  the column with the classes that `tff data` counts
-  data.batch_size             rows in a batch, where the tensors of D begin with a dimension `?`;
+  data.batch_size             rows in a batch, if the tensors of D begin with a dimension `?`;
                               the last batch of a client may be smaller
-  data.drop_remainder         true leaves out rows that fill no batch; then the dimension may also
-                              be that number of rows, as computations in XLA need it
+  data.drop_remainder         true leaves out rows that do not fill a batch; then the dimension may
+                              also be the batch size, as XLA modules need it
   data.epochs                 how often a client goes through its rows in a round, 1 by default
   data.columns                the columns of D, those of the same names by default: for a struct, a list by position or a table by
                               member; for a tensor, a column, a range \"p0..p63\" in the order of
                               the header, a pattern \"p*\", or a list of these
 
-The section [evaluate] may be left out. The seed and the number of a round decide, by SplitMix64 and
-a partial Fisher-Yates shuffle, which clients take part in it; they keep their order.
+The section [evaluate] may be left out. The seed and the number of a round decide which clients take
+part in it, by SplitMix64 and a partial Fisher-Yates shuffle. The clients keep their order.
 
-Printed are one line a round, a table over the rounds, and one line for the evaluation on all
-clients. But for the seconds, two runs print the same.";
+The output is one line for each round, a table of the rounds, and one line for the evaluation on all
+clients. Except for the seconds, two runs print the same.";
 
 /// Runs an iterative process, such as federated averaging, over the data of many clients.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ clients. But for the seconds, two runs print the same.";
 pub(crate) struct Args {
     /// The configuration; see --help for its keys.
     config: PathBuf,
-    /// The number of rounds, in place of that of the configuration.
+    /// The number of rounds; this and the options below replace the keys of the configuration.
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
     /// How many clients take part in a round.
@@ -106,13 +106,13 @@ pub(crate) struct Args {
     /// The number of rows in a batch.
     #[arg(long, value_name = "N")]
     batch_size: Option<NonZeroUsize>,
-    /// What decides which clients take part.
+    /// The random seed that decides which clients take part.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the history: a JSON object a line with round, clients, metrics and seconds.
+    /// Write the history: on each line a JSON object with round, clients, metrics and seconds.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
-    /// Draw the metrics over the rounds.
+    /// Draw the metrics over the rounds to an SVG file.
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// Keep the state in this folder, so that --resume goes on from there. It is written as a whole or not at all.

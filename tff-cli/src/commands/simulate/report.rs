@@ -1,4 +1,4 @@
-//! What a simulation prints: a line a round, a table at the end, a line for the evaluation.
+//! What a simulation prints: a line for each round, a table at the end, a line for the evaluation.
 
 use crate::{output, render};
 use tff_sim::simulation::{Reading, RoundReport};
