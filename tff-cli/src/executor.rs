@@ -2,7 +2,7 @@
 
 use crate::native;
 use std::sync::Arc;
-use tff_exec::{Executor, Options, Workers};
+use tff_exec::{DataBackend, Executor, Options, Workers};
 
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,12 +24,19 @@ impl CompilationArgs {
     }
 }
 
-/// An executor with this many threads, or one a core, and with its clients on workers if there are any.
-pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: Option<Arc<dyn Workers>>) -> Executor {
+/// An executor with this many threads, or one a core, with its clients on workers if there are any, and with what finds
+/// the values of `data`.
+pub(crate) fn executor(
+    threads: Option<usize>,
+    args: &CompilationArgs,
+    workers: Option<Arc<dyn Workers>>,
+    data: Option<Arc<dyn DataBackend>>,
+) -> Executor {
     let args = args.clone();
     let mut options = Options::default();
     options.threads = threads;
     options.workers = workers;
+    options.data = data;
     options.tensorflow = native::tensorflow();
     options.xla = native::xla();
     options.compile = Some(tff_sim::compiler(move || args.options()));

@@ -52,7 +52,7 @@ pub fn worker(args: impl IntoIterator<Item = String>) -> ! {
     if let Err(error) = log::start(&args.log, log::Kind::Server) {
         server::end(Err(error));
     }
-    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None);
+    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None, None);
     server::run(&args.server.with_message_limit(args.grpc_max_message_length_megabytes), executor)
 }
 

@@ -149,3 +149,22 @@ error: /digits.toml: data.clients: missing, and /formats/digits.npz does not say
 error: /digits.toml: /formats/digits.npz: file is not a database
 error: /digits.toml: /formats/digits.npz: array x: expected one value in a row, found 64"#);
 }
+
+#[test]
+fn data_in_a_computation_comes_from_a_named_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("d.csv"), "id,x\nann,1\nbob,2\nann,3\n").unwrap();
+    std::fs::write(path("data.toml"), "[people]\ncsv = \"d.csv\"\nclients = {column = \"id\"}\ncolumns = \"x\"\n")
+        .unwrap();
+    std::fs::write(path("sum.tff"), "(let d=data \"people/ann\":int32* in %sequence_sum(d))").unwrap();
+    assert_eq!(stdout(&["run", &path("sum.tff"), "--data-config", &path("data.toml"), "--json"]), "4\n");
+    std::fs::write(path("first.tff"), "data \"digits/03?split=train\":<label=int32>*").unwrap();
+    let sqlite = format!("digits={}", root("testdata/formats/digits.sqlite").display());
+    let rows = stdout(&["run", &path("first.tff"), "--data", &sqlite, "--json"]);
+    assert_eq!(rows.matches("label").count(), 81);
+    // Nothing was named: nothing is opened.
+    let output = tff(&["run", &path("sum.tff")]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && error.contains("the uri \"people/ann\" of type int32*"), "{error}");
+}

@@ -19,8 +19,11 @@ use crate::log::{Kind, LogArgs};
 use crate::workers::WorkersArgs;
 use anyhow::Result;
 use clap::Subcommand;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tff_exec::Executor;
+use std::sync::Arc;
+use tff_exec::{DataBackend, Executor};
+use tff_sim::data::{DataConfig, NamedSources, parse_named};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -74,16 +77,38 @@ struct ExecutorArgs {
     threads: Option<std::num::NonZeroUsize>,
     #[command(flatten)]
     compilation: CompilationArgs,
+    /// A file, or a folder of files, that `data` in computations may refer to by the uri NAME/CLIENT or
+    /// NAME/CLIENT?split=SPLIT. Give it for each one; nothing else is opened.
+    #[arg(long, value_name = "NAME=PATH", value_parser = parse_named)]
+    data: Vec<(String, PathBuf)>,
+    /// The same from a file: TOML with a section for each name, with the keys of [data] in a simulation.
+    #[arg(long, value_name = "FILE.toml")]
+    data_config: Option<PathBuf>,
 }
 
 impl ExecutorArgs {
     /// An executor that computes everything here.
-    fn executor(&self) -> Executor {
-        executor(self.threads.map(Into::into), &self.compilation, None)
+    fn executor(&self) -> Result<Executor> {
+        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data()?))
+    }
+
+    /// The data that computations may refer to.
+    fn data(&self) -> Result<Option<Arc<dyn DataBackend>>> {
+        if self.data.is_empty() && self.data_config.is_none() {
+            return Ok(None);
+        }
+        let mut sources = NamedSources::default();
+        if let Some(path) = &self.data_config {
+            sources.read(path)?;
+        }
+        for (name, path) in &self.data {
+            sources.insert(name, DataConfig::of_file(path.clone()));
+        }
+        Ok(Some(Arc::new(sources)))
     }
 
     /// An executor with its clients on the workers, if there are any.
     fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?))
+        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data()?))
     }
 }

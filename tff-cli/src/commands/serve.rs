@@ -2,6 +2,7 @@
 
 use super::ExecutorArgs;
 use crate::server::{self, ServerArgs};
+use anyhow::Result;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> ! {
-        server::run(&self.server, self.executor.executor())
+    pub(crate) fn run(&self) -> Result<()> {
+        server::run(&self.server, self.executor.executor()?)
     }
 }

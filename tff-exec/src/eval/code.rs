@@ -1,8 +1,8 @@
 //! Turns a computation into code: names become indexes, compiled computations become slots that are prepared once.
 
+use super::data::resolve;
 use super::host::DataBackend;
 use super::intrinsic::native;
-use crate::values::check;
 use crate::{ExecError, Function, StructValue, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -181,14 +181,7 @@ impl Compiler<'_> {
                 self.is_native &= native(intrinsic).is_some();
                 Ok(Code::Constant(Value::Function(Function::intrinsic(intrinsic, comp.ty()))))
             }
-            CompKind::Data(data) => {
-                let Some(backend) = self.data else {
-                    return Err(ExecError::Unsupported("data that is no part of the computation".to_owned()));
-                };
-                let value = backend.resolve(&data.content, comp.ty())?;
-                check(&value, comp.ty(), None)?;
-                Ok(Code::Constant(value))
-            }
+            CompKind::Data(data) => Ok(Code::Constant(resolve(&data.content, comp.ty(), self.data)?)),
             CompKind::Placement(placement) => Ok(Code::Constant(Value::Placement(*placement))),
             CompKind::Literal(literal) => Ok(Code::Constant(Value::array(literal.array.clone()))),
             CompKind::CompiledComputation(compiled) => {

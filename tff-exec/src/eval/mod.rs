@@ -7,6 +7,7 @@
 
 mod code;
 mod control;
+mod data;
 mod federated;
 mod function;
 mod host;

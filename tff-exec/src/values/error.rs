@@ -117,6 +117,9 @@ pub enum ExecError {
     /// Something the runtime does not do.
     #[error("{} is not supported", text(.0))]
     Unsupported(String),
+    /// The value of `data` was not found.
+    #[error("data: {}", text(.0))]
+    Data(String),
     /// A native library is missing or unusable.
     #[error("{library} is not available: {}", text(.reason))]
     Library {

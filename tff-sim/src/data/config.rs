@@ -57,6 +57,30 @@ pub struct DataConfig {
 }
 
 impl DataConfig {
+    /// The rows of a file, divided as its format says.
+    #[must_use]
+    pub fn of_file(path: PathBuf) -> Self {
+        Self {
+            csv: Vec::new(),
+            file: vec![path],
+            format: None,
+            split: None,
+            delimiter: comma(),
+            missing: Vec::new(),
+            fill: None,
+            categories: std::collections::BTreeMap::new(),
+            clients: None,
+            seed: 0,
+            min_rows: 0,
+            held_out: 0.0,
+            label: None,
+            batch_size: None,
+            drop_remainder: false,
+            epochs: once(),
+            columns: None,
+        }
+    }
+
     /// Where the data is, for changing paths.
     pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         self.csv.iter_mut().chain(&mut self.file)

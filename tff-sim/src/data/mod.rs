@@ -13,6 +13,7 @@ mod divide;
 mod error;
 #[cfg(any(feature = "sqlite", feature = "tfrecord"))]
 mod example;
+mod named;
 #[cfg(feature = "numpy")]
 mod npz;
 #[cfg(feature = "sqlite")]
@@ -24,6 +25,7 @@ mod tfrecord;
 pub use columns::Columns;
 pub use config::{ClientsBy, DataConfig, Dirichlet, Format, Shards};
 pub use error::{DataError, KeyProblem};
+pub use named::{NamedSources, parse_named};
 pub use table::{ClientSummary, Opened};
 
 use tff_exec::Value;
