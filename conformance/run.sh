@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the suite in this folder: the real Python clients of TFF 0.87.0 and 0.80.0 against a worker binary.
+# Runs the suite in this folder: the real Python clients of TFF 0.87.0 and 0.80.0 against a worker binary, and TFF 0.87.0 in process, on
+# the Python package.
 #
 # usage: conformance/run.sh WORKER [ENV]
 #
@@ -29,13 +30,21 @@ install_worker() {
 install_worker "$("$env/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
 install_worker "$env/tff-0.80"
 
-export TF_CPP_MIN_LOG_LEVEL=3
+"$here/../scripts/python.sh" --install "$env/bin/python"
+
+export TF_CPP_MIN_LOG_LEVEL=3 TFF_PJRT_PLUGIN=${TFF_PJRT_PLUGIN:-$here/../.native/pjrt/pjrt_c_api_cpu_plugin.so}
 status=0
-for path in '' "$env/tff-0.80"; do
+# The tests in a file, with these variables set.
+run() {
   # Workers hold the pipe of whoever starts them open: output goes to a file first.
+  local log
   log=$(mktemp)
-  PYTHONPATH=$path "$env/bin/python" -m pytest -q -p no:cacheprovider "$here/test_worker.py" >"$log" 2>&1 || status=1
+  env "${@:2}" "$env/bin/python" -m pytest -q -p no:cacheprovider "$here/$1" >"$log" 2>&1 || status=1
   cat "$log"
   rm -f "$log"
-done
+}
+run test_worker.py
+run test_worker.py "PYTHONPATH=$env/tff-0.80"
+run test_worker.py TFF_IN_PROCESS=1
+run test_in_process.py
 exit $status

@@ -1,6 +1,7 @@
-"""What TFF's own Python client gets from the worker that it launches: see run.sh."""
+"""What TFF's own Python client gets from the worker that it launches, or in process: see run.sh."""
 
 import collections
+import os
 
 import numpy as np
 import pytest
@@ -10,11 +11,19 @@ import tensorflow_federated as tff
 VERSION = tuple(int(part) for part in tff.__version__.split('.')[:2])
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=['whole', 'streamed'])
+IN_PROCESS = 'TFF_IN_PROCESS' in os.environ
+
+
+@pytest.fixture(autouse=True, params=['in process'] if IN_PROCESS else ['whole', 'streamed'])
 def context(request):
-  """A local context; with and without structs sent piece by piece."""
+  """That of the Python package, or a local one, with and without structs sent piece by piece."""
+  if IN_PROCESS:
+    import federated_runtime.tff
+
+    federated_runtime.tff.set_default_context()
+    return
   tff.backends.native.set_sync_local_cpp_execution_context(
-      default_num_clients=0, stream_structs=request.param
+      default_num_clients=0, stream_structs=request.param == 'streamed'
   )
 
 

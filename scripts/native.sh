@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Provisions the native libraries that computations run on, into .native/ at the root of the repository.
+# Downloads the native libraries that run compiled computations, into .native/ at the root of the repository.
 #
-# usage: scripts/native.sh [tensorflow] [pjrt] [libclang]        (the first two when none is named)
+# usage: scripts/native.sh [tensorflow] [pjrt] [libclang]        (without arguments: the first two)
 #
 #   tensorflow   .native/tensorflow/libtensorflow.so, from the wheel tensorflow-cpu 2.14.1
 #   pjrt         .native/pjrt/pjrt_c_api_cpu_plugin.so, from the wheel lammps-jax-pjrt-cpu 0.11.2
@@ -9,15 +9,15 @@
 #                xla, see scripts/xla_extension.sh
 #
 # The wheels come through pip, from the index it is configured with, and are pinned by version and sha256.
-# What is there already is left alone; what was interrupted is taken up again.
+# A complete library is left alone. An interrupted download is taken up again.
 #
 # A library of your own takes the place of a wheel, on any platform:
 #   TENSORFLOW_DIR    a libtensorflow 2.x: its file, or the folder that holds it
 #   TFF_PJRT_PLUGIN   a PJRT plugin (a shared library that exports GetPjrtApi)
 #   LIBCLANG_PATH     a folder that holds libclang.so
-# Where one is set, the script leaves that library out.
+# If one is set, the script skips that library.
 #
-# exit code: 0 all is in place, 1 a download or an unpacking failed, 2 usage,
+# exit code: 0 everything is in place, 1 a download or an unpacking failed, 2 usage,
 #            3 this machine cannot be provisioned (platform, python3 or pip missing)
 set -euo pipefail
 
@@ -61,8 +61,8 @@ describe() {
   esac
 }
 
-# Whether the described library is complete in the folder $1. The stamp is written last, and the folder
-# appears under its name by one rename: what is checked beyond the stamp is that nobody removed a file since.
+# Whether the described library is complete in the folder $1. The stamp is written last, and one rename gives the folder
+# its name. So beyond the stamp, only files that somebody removed later must be found.
 complete() {
   [ "$(cat "$1/.sha256" 2>/dev/null)" = "$sha256" ] || return 1
   local member
@@ -70,7 +70,7 @@ complete() {
   [ -z "$link" ] || [ -s "$1/$link" ]
 }
 
-# Ends the script where the pinned wheels cannot be used or fetched.
+# Ends the script if the pinned wheels cannot be used or downloaded.
 check_machine() {
   # The wheels are built against glibc; getconf knows this variable nowhere else.
   [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] && getconf GNU_LIBC_VERSION >/dev/null 2>&1 || die 3 \

@@ -3,6 +3,9 @@
 #
 # usage: scripts/python.sh [PYTEST_ARGUMENT...]     builds, installs and tests
 #        scripts/python.sh --wheel [TARGET]         builds a wheel for users into target/wheels/
+#        scripts/python.sh --source                builds the source package, into the same folder
+#        scripts/python.sh --install PYTHON        builds and installs it, alone, for the interpreter PYTHON
+#        scripts/python.sh --bench [PYTHON]        measures the wheel of --wheel, in the tests' environment or for PYTHON
 #        scripts/python.sh --lock                   pins tff-python/requirements.in anew
 #
 # PYTHON names the interpreter, 3.11 or newer; python3 by default. Packages come through pip, from the index it is
@@ -41,9 +44,29 @@ case ${1:-} in
   --wheel)
     environment "$target/python/wheel" "$package/wheel.txt"
     export CARGO_TARGET_DIR=$target
-    # shellcheck disable=SC2086
-    PATH=$target/python/wheel/bin:$PATH maturin build -m "$package/Cargo.toml" --release --locked --zig \
-      --compatibility manylinux2014 --out "$target/wheels" ${2:+--target $2}
+    # Zig links against the C library of old systems; macOS has one of its own.
+    linux=(--zig --compatibility manylinux2014)
+    case ${2:-$(uname -s)} in *apple* | Darwin) linux=() ;; esac
+    PATH=$target/python/wheel/bin:$PATH maturin build -m "$package/Cargo.toml" --release --locked \
+      ${linux[@]+"${linux[@]}"} --out "$target/wheels" ${2:+--target "$2"}
+    ;;
+  --source)
+    environment "$target/python/wheel" "$package/wheel.txt"
+    "$target/python/wheel/bin/maturin" sdist -m "$package/Cargo.toml" --out "$target/wheels"
+    ;;
+  --bench)
+    version=$("${PYTHON:-python3}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    python=${2:-$target/python/$version/bin/python}
+    "$python" -m pip install --disable-pip-version-check -q --no-deps --force-reinstall "$target"/wheels/federated_runtime-*.whl
+    export TFF_PJRT_PLUGIN=${TFF_PJRT_PLUGIN:-$root/.native/pjrt/pjrt_c_api_cpu_plugin.so}
+    "$python" "$package/bench.py"
+    ;;
+  --install)
+    environment "$target/python/wheel" "$package/wheel.txt"
+    CARGO_TARGET_DIR=$target "$target/python/wheel/bin/maturin" build -q -m "$package/Cargo.toml" --profile dev --locked \
+      --compatibility off --interpreter "$2" --out "$target/python/wheels-install"
+    "$2" -m pip install --disable-pip-version-check -q --no-deps --force-reinstall \
+      "$target/python/wheels-install"/federated_runtime-*.whl
     ;;
   *)
     version=$("${PYTHON:-python3}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use tff_benches::{add, repository_file};
 use tff_compiler::forms::{DistributeAggregateForm, MapReduceForm, MergeableCompForm};
 use tff_compiler::{CompileOptions, call_dominant, compile_to_native};
-use tff_ir::Comp;
+use tff_ir::{Comp, Intrinsic};
 use tff_proto::{Limits, decode, v0};
 use tff_types::Type;
 
@@ -49,7 +49,7 @@ fn maps(count: usize) -> Comp {
     let twice = Comp::lambda(Some(("x", element)), twice).expect("a function");
     let parameter = Type::tuple([twice.ty().clone(), clients.clone()]).expect("a type");
     let map = Type::function(Some(parameter), clients.clone()).expect("a type");
-    let map = Comp::intrinsic("federated_map", map).expect("an intrinsic");
+    let map = Comp::intrinsic(Intrinsic::FederatedMap, map).expect("an intrinsic");
     let locals = (1..=count).map(|index| {
         let argument = Comp::tuple([twice.clone(), value(index - 1)]).expect("a pair");
         (format!("v{index}"), Comp::call(map.clone(), Some(argument)).expect("a call"))

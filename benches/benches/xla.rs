@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tff_benches::{executor, plugin, repository_file};
 use tff_exec::leaf::{Prepared, xla};
 use tff_exec::{Program, Value, Xla};
-use tff_ir::{Array, Comp, CompiledComputation, Opaque, Scalar, TensorFlow, TensorFlowBinding};
+use tff_ir::{Array, Comp, CompiledComputation, Intrinsic, Opaque, Scalar, TensorFlow, TensorFlowBinding};
 use tff_proto::tensorflow as tf;
 use tff_proto::tensorflow::attr_value::Value as Attr;
 use tff_proto::v0 as pb;
@@ -171,7 +171,7 @@ fn mapped(function: Comp) -> Comp {
     let argument = Comp::tuple([function, values]).expect("a struct");
     let result = Type::at_clients(ty.result).expect("a type");
     let ty = Type::function(Some(argument.ty().clone()), result).expect("a type");
-    let call = Comp::call(Comp::intrinsic("federated_map", ty).expect("an intrinsic"), Some(argument));
+    let call = Comp::call(Comp::intrinsic(Intrinsic::FederatedMap, ty).expect("an intrinsic"), Some(argument));
     Comp::lambda(Some(("values", clients)), call.expect("a call")).expect("a lambda")
 }
 

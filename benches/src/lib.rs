@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tff_exec::leaf::xla::{Library, Plugin};
 use tff_exec::{Executor, Options, leaf};
-use tff_ir::{Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding};
+use tff_ir::{Array, Comp, CompiledComputation, Intrinsic, Opaque, TensorFlow, TensorFlowBinding};
 use tff_proto::tensorflow as tf;
 use tff_types::{DType, Shape, Type};
 
@@ -95,6 +95,6 @@ pub fn federated_sum(n: u64) -> Result<Comp, Error> {
     let argument =
         Comp::tuple([Comp::reference("clients", value.clone())?, Comp::literal(zero), add.clone(), add, report])?;
     let ty = Type::function(Some(argument.ty().clone()), Type::at_server(floats(n))?)?;
-    let call = Comp::call(Comp::intrinsic("federated_aggregate", ty)?, Some(argument))?;
+    let call = Comp::call(Comp::intrinsic(Intrinsic::FederatedAggregate, ty)?, Some(argument))?;
     Ok(Comp::lambda(Some(("clients", value)), call)?)
 }

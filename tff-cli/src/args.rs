@@ -14,6 +14,7 @@ Examples:
   tff compile next.pb --to map-reduce -o next.mrf
   tff run add.pb --arg '{\"x\": 2, \"y\": 3}'
   tff simulate examples/digits/digits.toml
+  tff data examples/digits/digits.toml
   tff intrinsics
   tff serve --port 8000
 
@@ -22,8 +23,8 @@ Exit codes: 0 success, 1 bad input, failed run or problems found, 2 wrong usage.
 
 /// Inspects, checks, converts, compiles, runs, simulates and serves federated computations.
 ///
-/// A computation is what TensorFlow Federated serializes, a message
-/// `tensorflow_federated.v0.Computation` in a file .pb, or its text form in a file .tff.
+/// A computation is a message `tensorflow_federated.v0.Computation`, as TensorFlow Federated
+/// serializes it, in a file .pb, or its text form in a file .tff.
 #[derive(Debug, Parser)]
 #[command(name = "tff", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Args {

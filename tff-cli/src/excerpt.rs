@@ -1,4 +1,4 @@
-//! A problem in a text with the place that it is about, as compilers show it.
+//! Prints a problem with the lines of the text that it is in, as compilers do.
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use std::io::{self, IsTerminal};

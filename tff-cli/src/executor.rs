@@ -1,16 +1,16 @@
-//! The executor that commands share, with our compiler at its door.
+//! The executor that commands share. It compiles computations before it runs them.
 
 use crate::native;
 use std::sync::Arc;
-use tff_exec::{Executor, Options, Workers};
+use tff_exec::{DataBackend, Executor, Options, Workers};
 
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CompilationArgs {
-    /// Sum without security where a computation asks for a secure sum: for tests and simulations.
+    /// Replace secure aggregations by ordinary ones WITHOUT any security, for tests and simulations.
     ///
-    /// Without it, a secure aggregation stays one, and is an error when it is reached: nothing here can keep the
-    /// promise that no one sees a single client's value.
+    /// Without this flag, a secure aggregation is an error when it is reached, because this runtime
+    /// cannot keep the promise that nobody sees a single client's value.
     #[arg(long)]
     pub(crate) allow_insecure_secure_sum: bool,
 }
@@ -24,12 +24,19 @@ impl CompilationArgs {
     }
 }
 
-/// An executor with this many threads, or one a core, and with its clients on workers if there are any.
-pub(crate) fn executor(threads: Option<usize>, args: &CompilationArgs, workers: Option<Arc<dyn Workers>>) -> Executor {
+/// An executor with this many threads, or one a core, with its clients on workers if there are any, and with what finds
+/// the values of `data`.
+pub(crate) fn executor(
+    threads: Option<usize>,
+    args: &CompilationArgs,
+    workers: Option<Arc<dyn Workers>>,
+    data: Option<Arc<dyn DataBackend>>,
+) -> Executor {
     let args = args.clone();
     let mut options = Options::default();
     options.threads = threads;
     options.workers = workers;
+    options.data = data;
     options.tensorflow = native::tensorflow();
     options.xla = native::xla();
     options.compile = Some(tff_sim::compiler(move || args.options()));

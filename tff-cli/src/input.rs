@@ -1,4 +1,4 @@
-//! What is read: computations and values, from files and from stdin.
+//! Reads computations and values from files and from stdin.
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -31,7 +31,7 @@ impl FromStr for Source {
 }
 
 impl Source {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "stdin".to_owned(),
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// Everything that is in it.
+    /// The whole content.
     pub(crate) fn read_bytes(&self) -> Result<Bytes, FileError> {
         match self {
             Self::Stdin => read_limited(io::stdin().lock()).map_err(|problem| problem.of(self.name())),
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// The computation that is in it, or that the parts of a form in a folder make up.
+    /// The computation in it, or the one that the parts of a form in a folder make up.
     pub(crate) fn read_comp(&self) -> Result<Comp, FileError> {
         match self {
             Self::Stdin => self.read_encoded(&TextOptions::default())?.decode(),
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    /// The computation that is in it, not decoded yet.
+    /// The computation in it, not decoded yet.
     pub(crate) fn read_encoded(&self, options: &TextOptions) -> Result<Encoded, FileError> {
         match self {
             Self::Stdin => Encoded::from_bytes(self.name(), self.read_bytes()?, options),
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// The text of a computation that is in it.
+    /// The text of the computation in it.
     pub(crate) fn read_text(&self, options: &TextOptions) -> Result<Text, FileError> {
         match self {
             Self::Stdin => Text::from_bytes(self.name(), &self.read_bytes()?, options),
@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// What a text does not say itself.
+/// What a text leaves out.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "What the text leaves out")]
 pub(crate) struct TextArgs {
@@ -144,7 +144,7 @@ impl FromStr for ArgumentSource {
 }
 
 impl ArgumentSource {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Value(path) | Self::Json(path) => path.display().to_string(),

@@ -1,9 +1,9 @@
 //! The commands `tff`, which inspects, checks, converts, compiles, runs and simulates federated computations,
 //! and `tff-worker`, which serves them to TFF's clients.
 //!
-//! This is no library: it is where the two binaries, and those of the Python package, share their parts.
+//! This crate is not a library for other programs. The two binaries, and those of the Python package, share their parts here.
 //!
-//! Exit codes: 0 all is well, 1 a bad input, a failed run or problems that a check found, 2 wrong
+//! Exit codes: 0 for success, 1 a bad input, a failed run or problems that a check found, 2 wrong
 //! usage. Results go to stdout, everything else to stderr; an error is one line there.
 
 mod args;

@@ -1,16 +1,16 @@
-//! Logs: to stderr, as much of them as asked for.
+//! Logs go to stderr, at the level that the user asks for.
 
 use anyhow::{Context, Result};
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
-/// How much is said beside the result.
+/// How much is logged.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct LogArgs {
     /// Log more to stderr: progress of the work, with -vv details, with -vvv everything.
     ///
-    /// TFF_LOG, where it is set, decides instead: a level (`debug`) or levels by module
+    /// If TFF_LOG is set, it decides instead: a level (`debug`) or levels by module
     /// (`warn,tff_exec=trace`).
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
@@ -26,16 +26,16 @@ pub(crate) struct LogArgs {
 enum Format {
     /// For people.
     Text,
-    /// One object a line, for collectors of logs.
+    /// One JSON object on each line, for log collectors.
     Json,
 }
 
-/// What the logs are of.
+/// Whose logs these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A command that someone waits for.
     Command,
-    /// A server: when something happened matters.
+    /// A server: its logs have the time.
     Server,
 }
 

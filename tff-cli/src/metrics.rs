@@ -1,4 +1,4 @@
-//! Metrics: what the libraries count, for Prometheus to fetch.
+//! Serves the metrics of the libraries to Prometheus.
 
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};

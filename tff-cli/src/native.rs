@@ -10,8 +10,8 @@ const TENSORFLOW: &str = ".native/tensorflow";
 /// Where it puts the PJRT plugin.
 const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
 
-/// Keeps the native libraries from logging to stderr what they return as errors too, unless the
-/// environment says how much they log: there they look for it, and nowhere else.
+/// Keeps the native libraries from logging to stderr the errors that they also return. A level that the environment
+/// already has is kept. The libraries read their level from the environment only.
 ///
 /// # Safety
 /// The process must have no other thread.
@@ -19,7 +19,7 @@ const PLUGIN: &str = ".native/pjrt/pjrt_c_api_cpu_plugin.so";
 pub unsafe fn quiet() {
     const LEVEL: &str = "TF_CPP_MIN_LOG_LEVEL";
     if env::var_os(LEVEL).is_none() {
-        // SAFETY: the caller's; so nothing reads the environment at this moment.
+        // SAFETY: the caller promises that there is no other thread, so nothing reads the environment now.
         unsafe { env::set_var(LEVEL, "3") };
     }
 }
@@ -30,7 +30,7 @@ fn own(variable: &str) -> Option<PathBuf> {
 }
 
 /// What runs TensorFlow's graphs: the library that the environment variable `TENSORFLOW_DIR` names, by its file or its
-/// folder, else the one in `.native/tensorflow` in a folder above the executable or the current folder, else the system's.
+/// folder; without it, `.native/tensorflow` in a folder above the executable or the current folder, or else the system's.
 pub(crate) fn tensorflow() -> tensorflow::Library {
     let path = own("TENSORFLOW_DIR").or_else(|| provisioned(TENSORFLOW).into_iter().find(|folder| folder.is_dir()));
     path.map_or(tensorflow::Library::System, tensorflow::Library::Path)

@@ -1,12 +1,13 @@
-//! What is printed: results to stdout, one line for an error to stderr.
+//! Prints results to stdout, and an error as one line to stderr.
 
 use anyhow::{Context, Result};
 use std::error::Error;
 use std::fmt;
 use std::io::{self, StdoutLock, Write};
+use tff_types::Brief;
 
-/// The most characters of an error that are shown.
-const MAX_ERROR: usize = 2000;
+/// The most characters of an error that are shown, with the ellipsis.
+const MAX_ERROR: usize = 2001;
 
 /// Nobody reads stdout any more. It ends the command, and is no failure.
 #[derive(Debug)]
@@ -39,6 +40,18 @@ fn to_stdout(write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>) -> Resul
     }
 }
 
+/// Columns as wide as their widest cell: the first to the left, numbers to the right.
+pub(crate) fn align(rows: &[Vec<String>]) -> Vec<String> {
+    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let count = |text: &String| text.chars().count();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(count).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let cell = |(column, (text, width)): (usize, (&String, &usize))| {
+        if column == 0 { format!("{text:<width$}") } else { format!("{text:>width$}") }
+    };
+    rows.iter().map(|row| row.iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  ")).collect()
+}
+
 /// Whether the error only says that nobody reads stdout any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.is::<ClosedPipe>()
@@ -65,17 +78,13 @@ pub(crate) fn one_line(error: &(dyn Error + 'static)) -> String {
         }
         line.push_str(&text);
     }
-    if let Some((cut, _)) = line.char_indices().nth(MAX_ERROR) {
-        line.truncate(cut);
-        line.push('…');
-    }
-    line
+    Brief::start(&line, MAX_ERROR).to_string()
 }
 
-/// The text in one line without control characters.
+/// The text on one line, with control characters escaped.
 pub(crate) fn flatten(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join("; ").chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
+    Brief::start(&lines.join("; "), MAX_ERROR).to_string()
 }
 
 #[cfg(test)]
@@ -103,11 +112,11 @@ mod tests {
 
     #[test]
     fn several_lines_become_one_without_control_characters() {
-        assert_eq!(one_line(anyhow!("first\n  second\x1b[31m\n").as_ref()), "first; second\u{fffd}[31m");
+        assert_eq!(one_line(anyhow!("first\n  second\x1b[31m\n").as_ref()), "first; second\\u{1b}[31m");
     }
 
     #[test]
     fn long_messages_are_cut() {
-        assert_eq!(one_line(anyhow!("ä".repeat(MAX_ERROR + 1)).as_ref()).chars().count(), MAX_ERROR + 1);
+        assert_eq!(one_line(anyhow!("ä".repeat(MAX_ERROR + 1)).as_ref()).chars().count(), MAX_ERROR);
     }
 }

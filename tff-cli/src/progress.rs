@@ -1,4 +1,4 @@
-//! The progress of rounds: a bar on stderr, where that is a terminal.
+//! The progress of rounds: a bar on stderr, if that is a terminal.
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -30,9 +30,19 @@ impl Progress {
         Self(bar)
     }
 
+    /// Moves the bar to where a run goes on.
+    pub(crate) fn skip(&self, rounds_done: u64) {
+        self.0.set_position(rounds_done);
+    }
+
+    /// Prints while the bar is out of the way.
+    pub(crate) fn show(&self, print: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.0.suspend(print)
+    }
+
     /// Prints while the bar is out of the way, and moves it on by a round.
     pub(crate) fn advance(&self, print: impl FnOnce() -> Result<()>) -> Result<()> {
-        let result = self.0.suspend(print);
+        let result = self.show(print);
         self.0.inc(1);
         result
     }

@@ -1,14 +1,14 @@
 //! Values as text for people.
 //!
 //! The notation follows that of types: `<a=1,b=[1.5 2.5]>`, `{1,2}@CLIENTS`, `1@SERVER`,
-//! `[1,2]*`. What does not fit into a line is broken into several; what is long is cut in the
-//! middle, as `...`: who wants all of it asks for JSON.
+//! `[1,2]*`. A long value takes several lines. A very long one is cut in the
+//! middle, as `...`; use JSON to see all of it.
 
 mod layout;
 
 use layout::Doc;
 use tff_exec::Value;
-use tff_ir::{Array, Scalar};
+use tff_ir::{Array, Scalar, Wide};
 use tff_sim::json::{Members, WriteError};
 use tff_types::{Element, Type, TypeKind};
 
@@ -116,23 +116,14 @@ fn nested(array: &Array, axis: usize, position: usize, is_cut: bool) -> Doc {
 /// One element of a tensor: a float with the fewest digits that read back as the same number,
 /// without `.0` where it is whole; a string quoted.
 pub(crate) fn scalar(scalar: &Scalar) -> String {
-    match scalar {
-        Scalar::Bool(value) => value.to_string(),
-        Scalar::Int8(value) => value.to_string(),
-        Scalar::Int16(value) => value.to_string(),
-        Scalar::Int32(value) => value.to_string(),
-        Scalar::Int64(value) => value.to_string(),
-        Scalar::UInt8(value) => value.to_string(),
-        Scalar::UInt16(value) => value.to_string(),
-        Scalar::UInt32(value) => value.to_string(),
-        Scalar::UInt64(value) => value.to_string(),
-        Scalar::Float16(value) => float32(value.to_f32()),
-        Scalar::BFloat16(value) => float32(value.to_f32()),
-        Scalar::Float32(value) => float32(*value),
-        Scalar::Float64(value) => float64(*value),
-        Scalar::Complex64(re, im) => complex(float32(*re), float32(*im)),
-        Scalar::Complex128(re, im) => complex(float64(*re), float64(*im)),
-        Scalar::String(bytes) => string(bytes),
+    match scalar.wide() {
+        Wide::Bool(value) => value.to_string(),
+        Wide::Integer(value) => value.to_string(),
+        Wide::Float32(value) => float(value),
+        Wide::Float64(value) => float(value),
+        Wide::Complex64(re, im) => complex(float(re), float(im)),
+        Wide::Complex128(re, im) => complex(float(re), float(im)),
+        Wide::String(bytes) => string(bytes),
     }
 }
 
@@ -141,13 +132,8 @@ fn complex(re: String, im: String) -> String {
     format!("{re}{sign}{im}i")
 }
 
-fn float32(value: f32) -> String {
+fn float(value: impl std::fmt::Debug) -> String {
     // The debug form goes over to exponents where the number is very large or small.
-    let text = format!("{value:?}").to_lowercase();
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
-}
-
-fn float64(value: f64) -> String {
     let text = format!("{value:?}").to_lowercase();
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }

@@ -11,7 +11,7 @@ use tff_exec::Executor;
 use tff_exec::service::{ServerOptions, Tls, bind, serve};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How a server is reached, what it allows, and when it ends.
+/// The address of a server, its limits, and when it ends.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerArgs {
@@ -24,15 +24,15 @@ pub(crate) struct ServerArgs {
     /// The largest message in either direction; at most and by default 2147483647.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     max_message_bytes: Option<u32>,
-    /// How much of what clients sent may be alive at a time, in values and in calls under way.
+    /// The most bytes of received values that may be alive at a time, running calls included.
     ///
     /// By default there is no limit. What is computed is not counted. An executor is for at most 1,000,000
     /// clients, whatever the limit.
     #[arg(long, value_name = "BYTES")]
     max_live_bytes: Option<usize>,
-    /// Close executors, and forget their values, that no client used for this long.
+    /// Close an executor, and drop its values, if no client used it for this long.
     ///
-    /// By default they are kept until clients dispose of them: a notebook may idle for hours.
+    /// By default, an executor lives until its client disposes of it: a notebook may idle for hours.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     session_ttl: Option<u64>,
     /// The server's certificate chain, a PEM file; turns on TLS.
@@ -41,16 +41,16 @@ pub(crate) struct ServerArgs {
     /// The private key of the certificate, a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Take only clients with a certificate that one of these signed, a PEM file.
+    /// Admit only clients with a certificate that one of the certificates in this PEM file signed.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
     /// Serve metrics for Prometheus at this address, as http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_addr: Option<SocketAddr>,
-    /// Exit when the process of this number is gone.
+    /// Exit when the process with this id ends.
     #[arg(long, value_name = "PID")]
     parent_pid: Option<i32>,
-    /// How long calls under way may take to finish after SIGTERM, in milliseconds.
+    /// How long running calls may take to finish after SIGTERM, in milliseconds.
     #[arg(long, default_value_t = 800, value_name = "MS")]
     drain_ms: u64,
 }
@@ -168,7 +168,7 @@ async fn run_here(args: &ServerArgs, executor: Executor) -> Result<()> {
     }
 }
 
-/// Waits until there is no process of this number any more; for ever where there is none to watch.
+/// Waits until the process with this id has ended; for ever if there is no process to watch.
 async fn parent_gone(pid: Option<i32>) {
     let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { return std::future::pending().await };
     // Any other error says that the process is there, and another user's.

@@ -1,4 +1,4 @@
-//! Wrong usage that only a command finds: what clap cannot say in its definition.
+//! Wrong usage that only a command can find, because clap's definitions cannot express it.
 
 use clap::Command;
 use clap::error::ErrorKind;

@@ -18,7 +18,7 @@ struct Args {
     /// most that a message can have.
     #[arg(long, value_name = "MB", conflicts_with = "max_message_bytes", value_parser = clap::value_parser!(u32).range(1..))]
     grpc_max_message_length_megabytes: Option<u32>,
-    /// How many threads compute; all cores if that is less than 1.
+    /// How many threads compute; if less than 1, one for each core.
     #[arg(long, default_value_t = -1, allow_hyphen_values = true, value_name = "N")]
     max_concurrent_computation_calls: i32,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub fn worker(args: impl IntoIterator<Item = String>) -> ! {
     if let Err(error) = log::start(&args.log, log::Kind::Server) {
         server::end(Err(error));
     }
-    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None);
+    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None, None);
     server::run(&args.server.with_message_limit(args.grpc_max_message_length_megabytes), executor)
 }
 

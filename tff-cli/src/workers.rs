@@ -13,10 +13,10 @@ use tff_exec::remote::{Compression, RemoteOptions, RemoteTls, RemoteWorkers};
 pub(crate) struct WorkersArgs {
     /// Compute for the clients on these workers: `tff serve`, tff-worker, or TFF's own worker.
     ///
-    /// The clients are spread evenly, in their order; what the workers aggregate is merged here in the
-    /// order of this list. A worker that cannot be reached, dies or exceeds the deadline is named on
-    /// stderr, and its work is done again by those that are left, up to 3 times in a round; without any
-    /// left the command fails. In later rounds it is asked again.
+    /// The clients are spread evenly, in their order. The partial aggregates of the workers are merged
+    /// here, in the order of this list. If a worker cannot be reached, dies or exceeds the deadline,
+    /// its name goes to stderr, and the round is repeated on the workers that are left, up to 3 times.
+    /// If none is left, the command fails. In later rounds a lost worker is asked again.
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
     workers: Vec<String>,
     /// How long a worker may take for one answer, such as a round for its clients.
@@ -25,7 +25,7 @@ pub(crate) struct WorkersArgs {
     /// Compress what goes to the workers and comes from them.
     #[arg(long, value_name = "METHOD", requires = "workers")]
     worker_compression: Option<Method>,
-    /// The certificates that sign those of the workers, a PEM file; turns on TLS.
+    /// The certificates that signed those of the workers, a PEM file; turns on TLS.
     #[arg(long, value_name = "FILE", requires = "workers")]
     worker_ca: Option<PathBuf>,
     /// The certificate chain to show to the workers, a PEM file.
@@ -46,7 +46,7 @@ enum Method {
 }
 
 impl WorkersArgs {
-    /// The workers, unless clients are to be computed here.
+    /// The workers, if there are any; otherwise the clients are computed here.
     pub(crate) fn connect(&self) -> Result<Option<Arc<dyn Workers>>> {
         if self.workers.is_empty() {
             return Ok(None);

@@ -1,13 +1,13 @@
-//! The layers point one way: which crate of the workspace may depend on which, and who may bring in which crate from outside.
+//! Dependencies point one way: which crate of the workspace may depend on which, and which external crates it may use.
 //!
 //! ```text
 //! tff-proto ◄── tff-types ◄── tff-ir ◄─┬─ tff-compiler ◄─┐
 //!                                      └─ tff-exec ◄─────┴─ tff-sim ◄── tff-cli
 //! ```
 //!
-//! A crate may use the layers below it, however far; benches and fuzz targets may use everything but the CLI.
+//! A crate may use all layers below it. Benches and fuzz targets may use everything but the CLI; the Python package may use everything.
 //! `tff-testing` is for tests alone: any crate may have it as a dev-dependency, and none as another one.
-//! Normal, dev and build dependencies are held to the same rule.
+//! The same rule holds for normal, dev and build dependencies.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tff-benches", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
     ("tff-fuzz", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
     ("tff-testing", &["tff-proto", "tff-types", "tff-ir"]),
-    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim"]),
+    ("tff-python", &["tff-proto", "tff-types", "tff-ir", "tff-compiler", "tff-exec", "tff-sim", "tff-cli"]),
 ];
 
 /// What only the CLI may name: prose errors, arguments, terminals, pictures, sinks of logs.

@@ -1,6 +1,6 @@
-//! What the READMEs and the guide show of the command line is what it does: their commands are run, and what they print is compared.
+//! The pages are true: the commands in them are run and what they print is compared, and the files that they name exist.
 //!
-//! `UPDATE=1` writes what the commands print into the files instead.
+//! `UPDATE=1` writes what the commands print into the pages instead.
 #![cfg(unix)]
 
 use std::error::Error;
@@ -36,6 +36,9 @@ fn examples(text: &str) -> Vec<Example<'_>> {
     examples
 }
 
+/// The folder that the examples call `$out`.
+const OUT: &str = "out";
+
 /// A folder in which commands find what they find at the root of the repository, and leave behind what they write.
 fn scratch() -> Result<tempfile::TempDir> {
     let scratch = tempfile::tempdir()?;
@@ -43,6 +46,7 @@ fn scratch() -> Result<tempfile::TempDir> {
     for name in ["examples", ".native"] {
         std::os::unix::fs::symlink(root.join(name), scratch.path().join(name))?;
     }
+    std::fs::create_dir(scratch.path().join(OUT))?;
     Ok(scratch)
 }
 
@@ -50,28 +54,21 @@ fn scratch() -> Result<tempfile::TempDir> {
 fn run(command: &str, folder: &Path) -> Result<String> {
     let binaries = Path::new(env!("CARGO_BIN_EXE_tff")).parent().ok_or("the binary is in no folder")?;
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH")?);
-    let shell =
-        Command::new("sh").args(["-c", &format!("{command} 2>&1")]).env("PATH", path).current_dir(folder).output()?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{command} 2>&1")]).env("PATH", path).env("out", OUT).current_dir(folder);
+    let shell = shell.output()?;
     Ok(String::from_utf8(shell.stdout)?)
 }
 
-/// Which examples of a file are run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Run {
-    /// All of them, in order; a command without output must print nothing.
-    All,
-    /// Those whose output is shown.
-    WithOutput,
-}
-
 #[track_caller]
-fn check(file: &str, which: Run, n_examples: usize) -> Result<()> {
+fn check(file: &str, n_examples: usize) -> Result<()> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let text = std::fs::read_to_string(&file)?;
     let scratch = scratch()?;
     let mut updated = text.clone();
     let mut examples = examples(&text);
-    examples.retain(|example| which == Run::All || !example.output.is_empty());
+    // The others, such as servers, are not run; `tff compile` prints nothing, and those below it read what it writes.
+    examples.retain(|example| !example.output.is_empty() || example.command.starts_with("tff compile "));
     assert_eq!(examples.len(), n_examples, "examples in {}", file.display());
     for Example { command, output } in examples {
         let found = run(command, scratch.path())?;
@@ -91,17 +88,104 @@ fn check(file: &str, which: Run, n_examples: usize) -> Result<()> {
 
 #[test]
 fn readme_of_the_repository() -> Result<()> {
-    check("README.md", Run::WithOutput, 6)
+    check("README.md", 8)
 }
 
 #[test]
 fn readme_of_the_temperatures() -> Result<()> {
-    check("examples/temperatures/README.md", Run::WithOutput, 2)
+    check("examples/temperatures/README.md", 2)
 }
 
 #[test]
 fn guide() -> Result<()> {
-    check("docs/GUIDE.md", Run::All, 10)
+    check("docs/GUIDE.md", 10)
+}
+
+/// The intrinsics as a page: what `tff intrinsics --json` prints, as a table.
+fn intrinsics_page() -> Result<String> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&run("tff intrinsics --json", Path::new("."))?)?;
+    let mut page = String::from(INTRINSICS);
+    for row in &rows {
+        let cell = |column: &str| row.get(column).and_then(serde_json::Value::as_str).unwrap_or("-");
+        let secure = if row.get("secure") == Some(&true.into()) { "secure " } else { "" };
+        let doc = cell("doc").split_whitespace().collect::<Vec<_>>().join(" ");
+        let (uri, signature, communication, run) = (cell("uri"), cell("signature"), cell("communication"), cell("run"));
+        page.push_str(&format!("| `{uri}` | `{signature}` | {secure}{communication} | {run} | {doc} |\n"));
+    }
+    Ok(page)
+}
+
+const INTRINSICS: &str = "\
+# The intrinsics
+
+An intrinsic is a function that the system knows by its uri; a text writes `%federated_sum`. This page is what `tff intrinsics` prints.
+A test compares the two; after a change, `UPDATE=1 cargo test -p tff-cli --test readme` writes the page anew.
+
+- *communication*: an `aggregation` brings values from the clients to the server, a `broadcast` sends values from the server to the clients,
+  and `none` sends nothing. With `secure`, the server must not see the value or the request of a single client.
+- *run*: the evaluator runs a `native` intrinsic itself. The compiler replaces a `reduced` one by its body. An `insecure` one is refused, unless
+  `--allow-insecure-secure-sum` allows the compiler to replace it by the same without security. Nothing here runs one with `-`.
+- *signature*: the type; capital letters stand for any type.
+
+| uri | signature | communication | run | meaning |
+|---|---|---|---|---|
+";
+
+#[test]
+fn intrinsics() -> Result<()> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/INTRINSICS.md");
+    let page = intrinsics_page()?;
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &page)?;
+    }
+    assert_eq!(std::fs::read_to_string(&file)?, page, "write docs/INTRINSICS.md anew with UPDATE=1");
+    Ok(())
+}
+
+/// The texts in backquotes that look like a file or a folder of the repository: of letters, digits and `._-/`, with a
+/// slash or with an end of those that our files have.
+fn paths(text: &str) -> Vec<&str> {
+    let is_path = |code: &&str| {
+        let has_end = [".rs", ".md", ".toml", ".sh", ".proto", ".jsonl"].iter().any(|end| code.ends_with(end));
+        (has_end || code.contains('/'))
+            && code.starts_with(|c: char| c.is_ascii_lowercase() || c == '.')
+            && code.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+            && !["NAME", "TARGET"].iter().any(|placeholder| code.contains(placeholder))
+    };
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_path).collect()
+}
+
+/// Pages name a file by its path from the root, from a crate, from its `src/`, or from a folder that the page is about.
+#[test]
+fn files_that_pages_name_exist() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(&root)
+        .output()?;
+    let listed = String::from_utf8(listed.stdout)?;
+    let exists = |path: &str| {
+        let path = path.trim_start_matches("../").trim_end_matches('/');
+        listed.lines().any(|file| format!("/{file}/").contains(&format!("/{path}/")))
+    };
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/DEBUGGING.md", "docs/GUIDE.md"] {
+        let text = std::fs::read_to_string(root.join(page))?;
+        let missing: Vec<&str> = paths(&text).into_iter().filter(|path| !is_made(path) && !exists(path)).collect();
+        assert_eq!(missing, Vec::<&str>::new(), "{page} names files that do not exist");
+    }
+    Ok(())
+}
+
+/// Whether a path is of what commands make, or of another project.
+fn is_made(path: &str) -> bool {
+    ["target", ".native", "fuzz/target"].iter().any(|made| path.starts_with(made))
+}
+
+#[test]
+fn paths_are_found() {
+    let text =
+        "`a/b.rs`, `lib.rs` and `tests/`\n`float32`, `x.a`, `a b/c`, `passes/NAME.rs`, `scripts/native.sh --help`";
+    assert_eq!(paths(text), ["a/b.rs", "lib.rs", "tests/"]);
 }
 
 #[test]

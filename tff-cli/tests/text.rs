@@ -165,7 +165,7 @@ fn every_command_reads_text() {
 fn what_the_text_leaves_out_can_be_told() {
     let folder = Folder::with(&[("loose.tff", "x -> f(x[0])")]);
     insta::assert_snapshot!(folder.run(&["check", "loose.tff"]), @r"
-    error[missing-type]: the type of the parameter `x` does not follow; write it: `(x:int32 -> x)`
+    error[missing-type]: the type of the parameter `x` is not determined; write it: `(x:int32 -> x)`
      --> loose.tff:1:1
       |
     1 | x -> f(x[0])
@@ -262,7 +262,7 @@ fn check_shows_what_cannot_be_read() {
     exit code 1
     ");
     insta::assert_snapshot!(folder.run(&["check", "free.tff", "--json"]), @r#"
-    [{"severity":"error","code":"unbound-reference","path":null,"message":"nothing binds the name `y`; a free name needs a type: `x:int32`","line":1,"column":13}]
+    [{"severity":"error","code":"unbound-reference","path":null,"message":"unknown name `y`; a free name needs a type: `x:int32`","line":1,"column":13}]
     exit code 1
     "#);
     insta::assert_snapshot!(folder.run_with(&["check", "-"], "(x:int32 -> x(x))"), @r"
@@ -380,7 +380,7 @@ fn errors_say_where() {
     ];
     let errors: Vec<_> = cases.iter().map(|case| folder.run(case)).collect();
     insta::assert_snapshot!(errors.join("\n"), @r"
-    error: a.tff:2:3: nothing binds the name `z`; a free name needs a type: `x:int32`
+    error: a.tff:2:3: unknown name `z`; a free name needs a type: `x:int32`
     exit code 1
     error: b.tff:1:1: nothing defines `comp#0123456789abcdef`
     exit code 1

@@ -1,8 +1,8 @@
-//! What the bodies of intrinsics do to each element: operators, constants, and the rules of dtypes and
+//! The operators and constants that bodies of intrinsics apply to each element, with the rules of dtypes and
 //! shapes. Graphs and modules are both built by these rules.
 
 use half::{bf16, f16};
-use tff_ir::Scalar;
+use tff_ir::{Element, Scalar, with_element_type};
 use tff_types::{DType, Shape};
 
 /// An operator on two values.
@@ -97,120 +97,103 @@ impl Fill {
             Self::Zero if dtype == DType::Bool => Some(Scalar::Bool(false)),
             Self::Zero => convert(&Scalar::Int8(0), dtype),
             Self::Number(scalar) => convert(scalar, dtype),
-            Self::Lowest => lowest(dtype),
-            Self::Highest => highest(dtype),
+            Self::Lowest => limits(dtype).map(|(lowest, _)| lowest),
+            Self::Highest => limits(dtype).map(|(_, highest)| highest),
         }
     }
 }
 
-const fn lowest(dtype: DType) -> Option<Scalar> {
-    Some(match dtype {
-        DType::Int8 => Scalar::Int8(i8::MIN),
-        DType::Int16 => Scalar::Int16(i16::MIN),
-        DType::Int32 => Scalar::Int32(i32::MIN),
-        DType::Int64 => Scalar::Int64(i64::MIN),
-        DType::UInt8 => Scalar::UInt8(u8::MIN),
-        DType::UInt16 => Scalar::UInt16(u16::MIN),
-        DType::UInt32 => Scalar::UInt32(u32::MIN),
-        DType::UInt64 => Scalar::UInt64(u64::MIN),
-        DType::Float16 => Scalar::Float16(f16::MIN),
-        DType::BFloat16 => Scalar::BFloat16(bf16::MIN),
-        DType::Float32 => Scalar::Float32(f32::MIN),
-        DType::Float64 => Scalar::Float64(f64::MIN),
-        DType::Bool | DType::Complex64 | DType::Complex128 | DType::String => return None,
-    })
-}
-
-const fn highest(dtype: DType) -> Option<Scalar> {
-    Some(match dtype {
-        DType::Int8 => Scalar::Int8(i8::MAX),
-        DType::Int16 => Scalar::Int16(i16::MAX),
-        DType::Int32 => Scalar::Int32(i32::MAX),
-        DType::Int64 => Scalar::Int64(i64::MAX),
-        DType::UInt8 => Scalar::UInt8(u8::MAX),
-        DType::UInt16 => Scalar::UInt16(u16::MAX),
-        DType::UInt32 => Scalar::UInt32(u32::MAX),
-        DType::UInt64 => Scalar::UInt64(u64::MAX),
-        DType::Float16 => Scalar::Float16(f16::MAX),
-        DType::BFloat16 => Scalar::BFloat16(bf16::MAX),
-        DType::Float32 => Scalar::Float32(f32::MAX),
-        DType::Float64 => Scalar::Float64(f64::MAX),
-        DType::Bool | DType::Complex64 | DType::Complex128 | DType::String => return None,
-    })
+/// The least and the greatest finite number of a dtype that has them.
+fn limits(dtype: DType) -> Option<(Scalar, Scalar)> {
+    with_element_type!(dtype, T => T::LIMITS.map(|(lowest, highest)| (lowest.to_scalar(), highest.to_scalar())), None)
 }
 
 /// The same value as an element of another dtype: integers in their range, floats rounded.
 fn convert(scalar: &Scalar, dtype: DType) -> Option<Scalar> {
-    match (number(scalar), scalar.dtype() == dtype) {
-        (_, true) => Some(scalar.clone()),
-        (Some(Number::Integer(value)), false) => from_integer(value, dtype),
-        (Some(Number::Float(value)), false) => from_float(value, dtype),
-        (Some(Number::Complex(re, im)), false) => from_complex(re, im, dtype),
-        (None, false) => None,
+    if scalar.dtype() == dtype {
+        return Some(scalar.clone());
     }
+    let wide = with_element_type!(scalar.dtype(), T => T::from_scalar(scalar)?.wide(), None)?;
+    with_element_type!(dtype, T => T::of(wide).map(T::to_scalar), None)
 }
 
-enum Number {
-    /// Wide enough for every integer dtype.
+/// A number in the widest type of its kind.
+#[derive(Clone, Copy)]
+enum Wide {
     Integer(i128),
     Float(f64),
     Complex(f64, f64),
 }
 
-fn number(scalar: &Scalar) -> Option<Number> {
-    Some(match *scalar {
-        Scalar::Int8(value) => Number::Integer(value.into()),
-        Scalar::Int16(value) => Number::Integer(value.into()),
-        Scalar::Int32(value) => Number::Integer(value.into()),
-        Scalar::Int64(value) => Number::Integer(value.into()),
-        Scalar::UInt8(value) => Number::Integer(value.into()),
-        Scalar::UInt16(value) => Number::Integer(value.into()),
-        Scalar::UInt32(value) => Number::Integer(value.into()),
-        Scalar::UInt64(value) => Number::Integer(value.into()),
-        Scalar::Float16(value) => Number::Float(value.into()),
-        Scalar::BFloat16(value) => Number::Float(value.into()),
-        Scalar::Float32(value) => Number::Float(value.into()),
-        Scalar::Float64(value) => Number::Float(value),
-        Scalar::Complex64(re, im) => Number::Complex(re.into(), im.into()),
-        Scalar::Complex128(re, im) => Number::Complex(re, im),
-        Scalar::Bool(_) | Scalar::String(_) => return None,
-    })
+/// What there is to know of the numbers of one element type.
+trait Number: Element {
+    /// The least and the greatest finite one.
+    const LIMITS: Option<(Self, Self)> = None;
+    /// `None` for a truth value.
+    fn wide(self) -> Option<Wide> {
+        None
+    }
+    /// The same value, if it is in range and no part of it is lost but by rounding.
+    fn of(_: Wide) -> Option<Self> {
+        None
+    }
 }
 
-fn from_integer(value: i128, dtype: DType) -> Option<Scalar> {
-    match dtype {
-        DType::Int8 => value.try_into().ok().map(Scalar::Int8),
-        DType::Int16 => value.try_into().ok().map(Scalar::Int16),
-        DType::Int32 => value.try_into().ok().map(Scalar::Int32),
-        DType::Int64 => value.try_into().ok().map(Scalar::Int64),
-        DType::UInt8 => value.try_into().ok().map(Scalar::UInt8),
-        DType::UInt16 => value.try_into().ok().map(Scalar::UInt16),
-        DType::UInt32 => value.try_into().ok().map(Scalar::UInt32),
-        DType::UInt64 => value.try_into().ok().map(Scalar::UInt64),
-        DType::Bool | DType::String => None,
-        // One rounding, as a conversion rounds.
-        DType::Float32 => Some(Scalar::Float32(value as f32)),
-        DType::Float64 | DType::Float16 | DType::BFloat16 | DType::Complex64 | DType::Complex128 => {
-            from_float(value as f64, dtype)
+impl Number for bool {}
+
+macro_rules! numbers {
+    ($($($ty:ty),+ as $kind:ident: $of:expr;)+) => {$($(
+        impl Number for $ty {
+            const LIMITS: Option<(Self, Self)> = Some((Self::MIN, Self::MAX));
+
+            fn wide(self) -> Option<Wide> {
+                Some(Wide::$kind(self.into()))
+            }
+
+            fn of(wide: Wide) -> Option<Self> {
+                $of(wide)
+            }
         }
+    )+)+};
+}
+
+numbers! {
+    i8, i16, i32, i64, u8, u16, u32, u64 as Integer: of_integer;
+    f16, bf16 as Float: |wide| of_float(wide).map(Self::from_f64);
+    // An integer is rounded once, as a conversion rounds.
+    f32 as Float: |wide| if let Wide::Integer(value) = wide { Some(value as Self) } else { Some(of_float(wide)? as Self) };
+    f64 as Float: of_float;
+}
+
+fn of_integer<T: TryFrom<i128>>(wide: Wide) -> Option<T> {
+    if let Wide::Integer(value) = wide { value.try_into().ok() } else { None }
+}
+
+const fn of_float(wide: Wide) -> Option<f64> {
+    match wide {
+        Wide::Integer(value) => Some(value as f64),
+        Wide::Float(value) => Some(value),
+        Wide::Complex(..) => None,
     }
 }
 
-fn from_float(value: f64, dtype: DType) -> Option<Scalar> {
-    match dtype {
-        DType::Float16 => Some(Scalar::Float16(f16::from_f64(value))),
-        DType::BFloat16 => Some(Scalar::BFloat16(bf16::from_f64(value))),
-        DType::Float32 => Some(Scalar::Float32(value as f32)),
-        DType::Float64 => Some(Scalar::Float64(value)),
-        DType::Complex64 | DType::Complex128 => from_complex(value, 0.0, dtype),
-        _ => None,
-    }
+fn of_complex(wide: Wide) -> (f64, f64) {
+    if let Wide::Complex(re, im) = wide { (re, im) } else { (of_float(wide).unwrap_or_default(), 0.0) }
 }
 
-const fn from_complex(re: f64, im: f64, dtype: DType) -> Option<Scalar> {
-    match dtype {
-        DType::Complex64 => Some(Scalar::Complex64(re as f32, im as f32)),
-        DType::Complex128 => Some(Scalar::Complex128(re, im)),
-        _ => None,
-    }
+macro_rules! complex {
+    ($($part:ty)+) => {$(
+        impl Number for ($part, $part) {
+            fn wide(self) -> Option<Wide> {
+                Some(Wide::Complex(self.0.into(), self.1.into()))
+            }
+
+            fn of(wide: Wide) -> Option<Self> {
+                let (re, im) = of_complex(wide);
+                Some((re as $part, im as $part))
+            }
+        }
+    )+};
 }
+
+complex!(f32 f64);

@@ -1,8 +1,8 @@
-//! Which leaf the values come from that intrinsics are applied to.
+//! Finds the leaf from which the arguments of each intrinsic come.
 //!
-//! One walk writes down which value flows where; then the values of each leaf are followed. A place
-//! is what values flow through. The parameter of a function is one place for all calls of it, so
-//! that each function is looked into once, and so that what follows holds for every call.
+//! One walk records which value flows where; then the values of each leaf are followed. Values flow
+//! through places. The parameter of a function is one place for all its calls. So each function is
+//! looked at once, and the answer holds for every call.
 
 use crate::reductions::Leaf;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! Passes, and the runner that checks what they do.
+//! Passes, and the runner that checks their results.
 
 use crate::error::{CompileError, PassError};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The orders in which passes run: one pipeline to what runtimes compute, one to call-dominant form, and
-//! what forms start with. A comment says why a pass comes after another; `tests/it/order.rs` shows it.
+//! The orders in which passes run: one pipeline to a computation that the evaluator runs, one to call-dominant form, and
+//! the one that forms start with. A comment says why a pass comes after another; `tests/it/order.rs` shows it.
 
 use crate::error::CompileError;
 use crate::pass::{Observer, Pass, PassStats, Runner, check_valid};

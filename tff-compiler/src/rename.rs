@@ -1,5 +1,5 @@
-//! A name of its own for every binder: no name is bound twice, and none that is bound is also used
-//! free. The first binder of a name keeps it.
+//! Gives every binder a name of its own: no name is bound twice, and no bound name is also a free
+//! one. The first binder of a name keeps it.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rebuilding a computation whose types change: references are of the type of what they refer to.
+//! Rebuilds a computation whose types change, so that each reference has the type of its binding.
 
 use crate::error::PassError;
 use tff_ir::{Binder, Comp, CompKind, Scope, Transformed, Walk, transform_postorder};
@@ -33,7 +33,7 @@ pub(crate) fn rewrite_values(
     let transformed = transform_postorder(comp, &mut |part| {
         let ty = part.ty().clone();
         let rewritten = rewrite(part)?;
-        has_other_type |= !ty.is_equivalent_to(rewritten.comp.ty());
+        has_other_type |= ty != *rewritten.comp.ty();
         Ok::<_, PassError>(rewritten)
     })?;
     if has_other_type { retype_references(&transformed.comp).map(Transformed::yes) } else { Ok(transformed) }

@@ -1,4 +1,4 @@
-//! Putting other computations in the place of parts of a parameter.
+//! Replaces parts of a parameter by other computations.
 
 use crate::create::create_selection;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub fn replace_selections(comp: &Comp, name: &str, replacements: &[(Vec<usize>, 
 
 /// What takes the place of parts of what free names stand for.
 ///
-/// Names must be unique, so that a name that is bound further inside is another one.
+/// A name that is bound further inside is another one. What takes its place must not refer to names that are bound there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Substitution {
     /// For each name the paths, with what takes the place of the part there.
@@ -43,26 +43,21 @@ impl Substitution {
                 Some(replaced) => Ok(replaced),
                 None => self.children(comp),
             },
-            CompKind::Lambda(lambda) => {
-                let hides = lambda.parameter.as_ref().is_some_and(|it| self.parts.contains_key(&it.name));
-                if hides {
-                    self.without([&lambda.parameter].into_iter().flatten().map(|it| &it.name)).children(comp)
-                } else {
-                    self.children(comp)
-                }
-            }
             _ => self.children(comp),
         })
     }
 
     fn children(&self, comp: &Comp) -> Result<Comp, BuildError> {
-        comp.map_children(|child| self.apply(child))
-    }
-
-    fn without<'n>(&self, names: impl Iterator<Item = &'n Arc<str>>) -> Self {
-        let mut inner = self.clone();
-        names.for_each(|name| drop(inner.parts.remove(name)));
-        inner
+        let mut parts = comp.parts();
+        // What is left where a part binds one of the names anew.
+        let mut left: Option<Self> = None;
+        comp.map_children(|child| {
+            let binder = parts.next().and_then(|part| part.binder);
+            if let Some(binder) = binder.filter(|binder| self.parts.contains_key(binder.name())) {
+                left.get_or_insert_with(|| self.clone()).parts.remove(binder.name());
+            }
+            left.as_ref().unwrap_or(self).apply(child)
+        })
     }
 
     /// What a chain of selections from a name becomes, if a start of it is replaced.
@@ -74,7 +69,7 @@ impl Substitution {
             let Some((_, replacement)) = parts.iter().find(|(path, _)| path == start) else { continue };
             // The node of the chain where the start ends.
             let replaced = (0..rest.len()).try_fold(comp, |comp, _| comp.as_selection().map(|it| &it.source));
-            if replaced.is_some_and(|replaced| replaced.ty().is_equivalent_to(replacement.ty())) {
+            if replaced.is_some_and(|replaced| replaced.ty() == replacement.ty()) {
                 return rest
                     .iter()
                     .try_fold(replacement.clone(), |comp, &index| create_selection(&comp, index))

@@ -1,6 +1,7 @@
 //! What a program does that runs computations itself: it ends calls, follows them, brings functions and leaves along.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its input must stop")]
 
+use prost::Message;
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -253,6 +254,35 @@ impl DataBackend for Backend {
             other => Err(ExecError::Unsupported(format!("{other:?}"))),
         }
     }
+}
+
+#[test]
+fn data_can_be_an_array_or_a_value_itself() {
+    let executor = Executor::new(alone());
+    let array = tff_ir::Array::from_scalar(tff_ir::Scalar::Int32(7)).to_proto_value();
+    let sequence: Type = "int32*".parse().unwrap();
+    let elements = tff_exec::Sequence::from_elements("int32".parse().unwrap(), [1, 2].map(Value::from));
+    let value = tff_exec::value_to_proto(&Value::Sequence(elements), &sequence).unwrap();
+    let run = |name: &str, message: Vec<u8>, ty: &Type| {
+        let type_url = format!("type.googleapis.com/{name}").into();
+        let content = DataContent::Any(tff_ir::Opaque { type_url, value: message.into() });
+        executor.prepare(&Comp::data(content, ty.clone()))?.call(None, None)
+    };
+    let (int32, float32): (Type, Type) = ("int32".parse().unwrap(), "float32".parse().unwrap());
+    for package in ["tensorflow_federated.v0", "federated_language"] {
+        let found = run(&format!("{package}.Array"), array.encode_to_vec(), &int32).unwrap();
+        assert_eq!(i32::try_from(&found).unwrap(), 7);
+        let found = run(&format!("{package}.Value"), value.encode_to_vec(), &sequence).unwrap();
+        assert_eq!(tff_exec::value_to_proto(&found, &sequence).unwrap(), value);
+        let wrong = run(&format!("{package}.Array"), array.encode_to_vec(), &float32).unwrap_err();
+        assert!(matches!(wrong.cause(), ExecError::Mismatch { .. }), "{wrong}");
+        assert!(run(&format!("{package}.Array"), vec![0xff; 9], &int32).is_err());
+    }
+    let unknown = run("example.Table", Vec::new(), &int32).unwrap_err().to_string();
+    assert_eq!(
+        unknown,
+        "data that is no part of the computation, a message type.googleapis.com/example.Table of type int32, is not supported"
+    );
 }
 
 #[test]

@@ -5,12 +5,11 @@
 
 use crate::build::contains_untyped;
 use crate::{
-    Array, BuildError, Comp, CompiledComputation, DataContent, Intrinsic, Opaque, Scalar, SequenceBinding, TensorFlow,
-    TensorFlowBinding, Xla, XlaBinding,
+    Array, BuildError, Comp, CompiledComputation, DataContent, Element, Intrinsic, Opaque, Scalar, SequenceBinding,
+    TensorFlow, TensorFlowBinding, Xla, XlaBinding, with_element_type,
 };
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
 use bytes::Bytes;
-use half::{bf16, f16};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_types::{Bindings, DType, Label, Placement, Shape, Type, TypeKind};
@@ -18,7 +17,7 @@ use tff_types::{Bindings, DType, Label, Placement, Shape, Type, TypeKind};
 /// How many levels a computation has at most.
 const LEVELS: u32 = 5;
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 15] = [
     "x",
     "x",
     "y",
@@ -31,7 +30,6 @@ const NAMES: [&str; 16] = [
     "nan",
     "True",
     "CLIENTS",
-    "federated_sum",
     "<lambda>_arg",
     "two words",
     "`\\\n\u{7f}é",
@@ -70,29 +68,27 @@ fn array(u: &mut Unstructured<'_>, dtype: DType, dims: Vec<u64>) -> Result<Array
     Array::from_scalars(dtype, dims, &scalars).map_err(|_| Error::IncorrectFormat)
 }
 
-/// Of the floating-point numbers, also the special ones: random bits seldom are.
+/// Of the floating-point numbers of 32 and 64 bits, also the special ones: random bits seldom are.
 fn scalar(u: &mut Unstructured<'_>, dtype: DType) -> Result<Scalar> {
-    Ok(match dtype {
-        DType::Bool => Scalar::Bool(u.arbitrary()?),
-        DType::Int8 => Scalar::Int8(u.arbitrary()?),
-        DType::Int16 => Scalar::Int16(u.arbitrary()?),
-        DType::Int32 => Scalar::Int32(u.arbitrary()?),
-        DType::Int64 => Scalar::Int64(u.arbitrary()?),
-        DType::UInt8 => Scalar::UInt8(u.arbitrary()?),
-        DType::UInt16 => Scalar::UInt16(u.arbitrary()?),
-        DType::UInt32 => Scalar::UInt32(u.arbitrary()?),
-        DType::UInt64 => Scalar::UInt64(u.arbitrary()?),
-        DType::Float16 => Scalar::Float16(f16::from_bits(u.arbitrary()?)),
-        DType::BFloat16 => Scalar::BFloat16(bf16::from_bits(u.arbitrary()?)),
-        DType::Float32 => Scalar::Float32(float32(u)?),
-        DType::Float64 => Scalar::Float64(float64(u)?),
-        DType::Complex64 => Scalar::Complex64(float32(u)?, float32(u)?),
-        DType::Complex128 => Scalar::Complex128(float64(u)?, float64(u)?),
-        DType::String => {
+    match dtype {
+        DType::Float32 => return Ok(float32(u)?.into()),
+        DType::Float64 => return Ok(float64(u)?.into()),
+        DType::Complex64 => return Ok((float32(u)?, float32(u)?).into()),
+        DType::Complex128 => return Ok((float64(u)?, float64(u)?).into()),
+        _ => {}
+    }
+    with_element_type!(
+        dtype,
+        T => {
+            let mut bytes = [0; size_of::<T>()];
+            u.fill_buffer(&mut bytes)?;
+            T::read(&bytes).map(T::to_scalar).ok_or(Error::IncorrectFormat)
+        },
+        {
             let len = u.int_in_range(0..=6usize)?;
-            Scalar::String(Bytes::copy_from_slice(u.bytes(len.min(u.len()))?))
-        }
-    })
+            Ok(Scalar::String(Bytes::copy_from_slice(u.bytes(len.min(u.len()))?)))
+        },
+    )
 }
 
 fn float64(u: &mut Unstructured<'_>) -> Result<f64> {
@@ -137,6 +133,9 @@ impl Generator<'_, '_> {
     }
 
     fn name(&mut self) -> Result<Arc<str>> {
+        if self.u.ratio(1, 16)? {
+            return Ok(Intrinsic::FederatedSum.uri().into());
+        }
         Ok(Arc::from(*self.u.choose(&NAMES)?))
     }
 

@@ -157,7 +157,7 @@ impl Comp {
     /// A call of a function; with an argument exactly where it has a parameter.
     ///
     /// # Errors
-    /// Where the function is none, or the argument is missing, superfluous or not assignable.
+    /// If the callee is not a function, or the argument is missing, superfluous or not assignable.
     pub fn call(function: Self, argument: Option<Self>) -> Result<Self, BuildError> {
         Self::derived(CompKind::Call(Call { function, argument }))
     }

@@ -24,7 +24,7 @@ struct Node {
     height: u32,
     /// How many nodes there are from here downwards.
     size: u32,
-    /// Whether it is known that nothing is wrong with this node, given its parts, so that nobody checks it again. Set by
+    /// Whether this node has been checked against its parts, so that it need not be checked again. Set by
     /// the constructors and the validator, never unset.
     is_checked: AtomicBool,
 }
@@ -149,7 +149,7 @@ pub struct Literal {
 }
 
 impl Comp {
-    /// A node of this kind and type, which nobody has compared with its parts.
+    /// A node of this kind and type, which has not been checked against its parts.
     pub(crate) fn with_type(kind: CompKind, ty: Type) -> Self {
         Self::node(kind, ty, false)
     }
@@ -247,7 +247,7 @@ impl Comp {
         parts_of(&self.0.kind)
     }
 
-    /// The part at this path; `None` where there is none, or the path leaves out steps.
+    /// The part at this path; `None` if there is no such part, or if the path leaves out steps.
     #[must_use]
     pub fn at(&self, path: &CompPath) -> Option<&Self> {
         path.steps().iter().try_fold(self, |comp, step| comp.part_at(step))

@@ -1,4 +1,4 @@
-//! What the type of a graph or module must be, and that its bindings parallel it.
+//! Checks the type of a graph or module, and that its bindings match the type.
 
 use crate::diag::Shown;
 use crate::{CompiledComputation, TensorFlowBinding, XlaBinding};

@@ -1,7 +1,7 @@
 //! The element types of arrays as Rust's own types: the one table that joins a dtype, its type in Rust, its variant of
 //! [`Scalar`] and its list in messages.
 //!
-//! Whoever does something for each dtype writes it once, for a type `T`, in
+//! To do something for each dtype, write it once, for a type `T`, in
 //! [`with_element_type!`](crate::with_element_type).
 
 use crate::{Array, ArrayError, Scalar};
@@ -27,67 +27,17 @@ use tff_types::DType;
 #[macro_export]
 macro_rules! with_element_type {
     ($dtype:expr, $element:ident => $dense:expr, $strings:expr $(,)?) => {
+        $crate::with_element_type!(@ $dtype, $element => $dense, $strings;
+            Bool bool, Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64,
+            Float16 $crate::element_types::f16, BFloat16 $crate::element_types::bf16, Float32 f32, Float64 f64,
+            Complex64 (f32, f32), Complex128 (f64, f64))
+    };
+    (@ $dtype:expr, $element:ident => $dense:expr, $strings:expr; $($variant:ident $ty:ty),+) => {
         match $dtype {
-            $crate::element_types::DType::Bool => {
-                type $element = bool;
+            $($crate::element_types::DType::$variant => {
+                type $element = $ty;
                 $dense
-            }
-            $crate::element_types::DType::Int8 => {
-                type $element = i8;
-                $dense
-            }
-            $crate::element_types::DType::Int16 => {
-                type $element = i16;
-                $dense
-            }
-            $crate::element_types::DType::Int32 => {
-                type $element = i32;
-                $dense
-            }
-            $crate::element_types::DType::Int64 => {
-                type $element = i64;
-                $dense
-            }
-            $crate::element_types::DType::UInt8 => {
-                type $element = u8;
-                $dense
-            }
-            $crate::element_types::DType::UInt16 => {
-                type $element = u16;
-                $dense
-            }
-            $crate::element_types::DType::UInt32 => {
-                type $element = u32;
-                $dense
-            }
-            $crate::element_types::DType::UInt64 => {
-                type $element = u64;
-                $dense
-            }
-            $crate::element_types::DType::Float16 => {
-                type $element = $crate::element_types::f16;
-                $dense
-            }
-            $crate::element_types::DType::BFloat16 => {
-                type $element = $crate::element_types::bf16;
-                $dense
-            }
-            $crate::element_types::DType::Float32 => {
-                type $element = f32;
-                $dense
-            }
-            $crate::element_types::DType::Float64 => {
-                type $element = f64;
-                $dense
-            }
-            $crate::element_types::DType::Complex64 => {
-                type $element = (f32, f32);
-                $dense
-            }
-            $crate::element_types::DType::Complex128 => {
-                type $element = (f64, f64);
-                $dense
-            }
+            })+
             $crate::element_types::DType::String => $strings,
         }
     };
@@ -124,7 +74,7 @@ pub trait Element: Copy + PartialEq + Debug + Send + Sync + Listed + 'static {
 /// How elements are listed in messages.
 pub trait Listed: Sized {
     /// What the lists are made of.
-    type Item: Copy;
+    type Item: Copy + Default;
     /// How many items one element takes.
     const ITEMS: usize;
 
@@ -184,7 +134,7 @@ listed_as_int32! {
     bf16: u16, Self::to_bits, Self::from_bits;
 }
 
-impl<T: Copy> Listed for (T, T) {
+impl<T: Copy + Default> Listed for (T, T) {
     type Item = T;
     const ITEMS: usize = 2;
 

@@ -73,7 +73,20 @@ fn heads_equal(left: &Comp, right: &Comp, names: bool) -> bool {
         (CompKind::CompiledComputation(ours), CompKind::CompiledComputation(theirs)) => {
             ours == theirs && left.ty() == right.ty()
         }
-        _ => false,
+        (
+            CompKind::Reference(_)
+            | CompKind::Selection(_)
+            | CompKind::Struct(_)
+            | CompKind::Call(_)
+            | CompKind::Lambda(_)
+            | CompKind::Block(_)
+            | CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_),
+            _,
+        ) => false,
     }
 }
 

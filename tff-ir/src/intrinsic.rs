@@ -1,7 +1,7 @@
 //! The table of intrinsics: the functions that the framework knows by their uri.
 //!
-//! A uri stands in quotes here and nowhere else. Whoever does something for each intrinsic matches on [`Intrinsic`],
-//! so that the compiler names the places where a new one is to be handled.
+//! This is the only file with uris in quotes. Code that treats intrinsics differently matches on [`Intrinsic`], so the
+//! compiler names the places where a new one must be handled.
 
 use crate::diag::FirstLine;
 use std::sync::{Arc, LazyLock};

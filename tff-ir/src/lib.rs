@@ -8,7 +8,7 @@
 //!
 //! A lambda binds the name of its parameter in its result. A block binds the name of each local in the locals after it
 //! and in its result, not in the value of the local itself. An inner binding hides an outer one of the same name. A name
-//! that nothing binds is free; a valid computation has no free name.
+//! without a binding is free; a valid computation has no free name.
 //!
 //! ```
 //! use tff_ir::text::{Environment, parse};
@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! [`Comp::parts`] is the one place that says so, and [`Walk`] goes by it.
+//! These rules are written once, in [`Comp::parts`], and [`Walk`] uses it.
 //!
 //! # Evaluation
 //!
@@ -31,10 +31,10 @@
 //!
 //! # Equality
 //!
-//! - `==` and `Hash` are structural: the same kinds, names, types and contents. Literals are equal where their bits are:
+//! - `==` and `Hash` are structural: the same kinds, names, types and contents. Literals are equal if their bits are equal:
 //!   a NaN equals itself, and `0.0` is not `-0.0`.
-//! - [`Comp::is_alpha_equivalent_to`] and [`Comp::alpha_hash`] leave out how bound names are chosen.
-//! - [`Comp::ptr_eq`] and [`NodeMap`] go by the node: the same computation in two places may be two nodes.
+//! - [`Comp::is_alpha_equivalent_to`] and [`Comp::alpha_hash`] ignore the choice of bound names.
+//! - [`Comp::ptr_eq`] and [`NodeMap`] compare nodes by identity: the same computation in two places may be two nodes.
 //!
 //! ```
 //! use tff_ir::text::{Environment, parse};
@@ -55,7 +55,7 @@
 //! | a message is decoded | the same, and that each node states the type that follows |
 //! | [`validate`] | what only the whole tree shows: names are bound, and references have the type of what binds them; also the signatures of intrinsics and the bindings of graphs, which decoding leaves open |
 //!
-//! A node remembers that nothing is wrong with it, given its parts, so validating again is a walk over the names.
+//! Each node caches that it has been checked against its parts, so validating again only has to check names.
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
@@ -71,6 +71,7 @@ mod intrinsic;
 mod literal;
 mod names;
 mod opaque;
+mod operands;
 mod path;
 mod proto;
 mod scope;
@@ -78,6 +79,7 @@ pub mod text;
 mod transform;
 mod validate;
 mod visit;
+mod wide;
 
 pub use array::{Array, ArrayError, Scalar};
 pub use build::{BuildError, UNTYPED};
@@ -99,6 +101,7 @@ pub use scope::Scope;
 pub use transform::{Transformed, transform_postorder, transform_preorder};
 pub use validate::{Code, Diagnostic, Severity, validate, validate_proto};
 pub use visit::{NodeMap, Walk, with_stack};
+pub use wide::Wide;
 
 /// What [`with_element_type!`] names.
 #[doc(hidden)]

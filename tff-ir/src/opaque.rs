@@ -41,9 +41,9 @@ pub struct TensorFlow {
     pub parameter: Option<TensorFlowBinding>,
     /// What is fetched as the result.
     pub result: TensorFlowBinding,
-    /// The op to run before results are fetched; empty where there is none.
+    /// The op to run before results are fetched; empty if there is none.
     pub initialize_op: Arc<str>,
-    /// The tensor to feed a token of the session to; empty where there is none.
+    /// The tensor to feed a token of the session to; empty if there is none.
     pub session_token: Arc<str>,
     /// What identifies equal graphs within one machine; 0 where nothing does.
     pub cache_key: u64,

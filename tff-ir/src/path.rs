@@ -70,7 +70,15 @@ impl Comp {
             CompKind::Lambda(_) if index == 0 => Some(CompStep::LambdaResult),
             CompKind::Block(block) if index == block.locals.len() => Some(CompStep::BlockResult),
             CompKind::Block(block) => Some(CompStep::Local(index, block.locals.get(index)?.name.clone())),
-            _ => None,
+            CompKind::Selection(_)
+            | CompKind::Call(_)
+            | CompKind::Lambda(_)
+            | CompKind::Reference(_)
+            | CompKind::Intrinsic(_)
+            | CompKind::Data(_)
+            | CompKind::Placement(_)
+            | CompKind::Literal(_)
+            | CompKind::CompiledComputation(_) => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rewriting computations: what to do with a node is given, the rest of the tree is rebuilt.
+//! Rewrites computations: the caller says what to do with a node, and the rest of the tree is rebuilt.
 
 use crate::build::{BuildError, derive_type};
 use crate::comp::{Block, Call, Lambda, Local, Selection, Struct};

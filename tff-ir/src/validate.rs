@@ -1,11 +1,12 @@
-//! The rules that a computation as a whole must follow, and everything that breaks them.
+//! The rules for a computation as a whole, and a check that finds every violation.
 //!
-//! The constructors hold what concerns one node and its parts; here are the rules about names and
-//! their scopes, about graphs and their bindings, and about intrinsics. What was decoded may break
-//! any rule; what concerns one node is checked once, however often it is validated and wherever.
+//! The constructors check each node against its parts. Here are the rules about names and
+//! their scopes, about graphs and their bindings, and about intrinsics. A decoded computation may
+//! break any of them. What concerns a single node is checked once, and the node remembers that.
 
-use crate::build::{check_equivalent, derive_type, is_untyped};
-use crate::diag::{FirstLine, Name};
+use crate::build::{check_equivalent, contains_untyped, derive_type, is_untyped};
+use crate::diag::{FirstLine, Name, OneLine};
+use crate::operands::doubtful_operand;
 use crate::proto::decode_reporting;
 use crate::{
     Binder, Block, BuildError, Comp, CompKind, CompPath, CompStep, CompiledComputation, CompiledProblem, DecodeProblem,
@@ -68,6 +69,10 @@ pub enum Code {
     EmptyBlock,
     /// `unknown-intrinsic`: an intrinsic that only a runtime may know; a warning.
     UnknownIntrinsic,
+    /// `doubtful-operand`: an intrinsic of values that it cannot compute with, such as the sum of texts; a warning.
+    DoubtfulOperand,
+    /// `unbound-label`: nothing says what an abstract type or placement of the type of the whole stands for; a warning.
+    UnboundLabel,
     /// `intrinsic-type`: the type is no instance of the signature of the intrinsic.
     IntrinsicType,
     /// `local-computation-type`: a graph or module is no function, or of a type that it cannot
@@ -97,6 +102,8 @@ impl Code {
             Self::DuplicateLocal => "duplicate-local",
             Self::EmptyBlock => "empty-block",
             Self::UnknownIntrinsic => "unknown-intrinsic",
+            Self::DoubtfulOperand => "doubtful-operand",
+            Self::UnboundLabel => "unbound-label",
             Self::IntrinsicType => "intrinsic-type",
             Self::LocalComputationType => "local-computation-type",
             Self::BindingMismatch => "binding-mismatch",
@@ -106,7 +113,7 @@ impl Code {
 
     const fn severity(self) -> Severity {
         match self {
-            Self::EmptyBlock | Self::UnknownIntrinsic => Severity::Warning,
+            Self::EmptyBlock | Self::UnknownIntrinsic | Self::DoubtfulOperand | Self::UnboundLabel => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -233,6 +240,11 @@ struct Full;
 impl<'c> Validator<'c> {
     /// Everything that is wrong in a whole computation, after what was found before.
     fn diagnostics(mut self, comp: &'c Comp) -> Vec<Diagnostic> {
+        if !contains_untyped(comp.ty())
+            && let Err(unbound) = comp.ty().check_labels_bound()
+        {
+            self.report(Code::UnboundLabel, OneLine(&unbound));
+        }
         let (Ok(()) | Err(Full)) = self.walk(comp);
         self.diagnostics
     }
@@ -270,6 +282,12 @@ impl<'c> Validator<'c> {
                 let nearest = Intrinsic::nearest(uri).map(|uri| format!("; did you mean `{uri}`?")).unwrap_or_default();
                 let name = Name(uri);
                 self.report(Code::UnknownIntrinsic, format_args!("no known intrinsic is named `{name}`{nearest}"));
+            }
+            // What is no instance has been reported.
+            CompKind::Intrinsic(intrinsic) if comp.is_checked() => {
+                if let Some(problem) = doubtful_operand(intrinsic, comp.ty()) {
+                    self.report(Code::DoubtfulOperand, problem);
+                }
             }
             _ => {}
         }

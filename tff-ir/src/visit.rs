@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Runs one level of a recursion over computations, on a fresh piece of stack where little is left of the current
-/// one. Every recursion over computations goes through here.
+/// one. Every recursion over a [`Comp`] goes through here. The code that an executor makes of one is walked by the executor.
 pub fn with_stack<R>(level: impl FnOnce() -> R) -> R {
     // One level of any recursion here takes far less than what must be left.
     const LEFT: usize = 128 << 10;
@@ -138,7 +138,7 @@ impl<T> NodeMap<T> {
         self.0.insert(node.address(), (node.clone(), value));
     }
 
-    /// The value kept for this node; made and kept first where there is none.
+    /// The value kept for this node; if there is none, it is made and kept first.
     pub fn get_or_insert_with(&mut self, node: &Comp, value: impl FnOnce() -> T) -> &T {
         &self.0.entry(node.address()).or_insert_with(|| (node.clone(), value())).1
     }

@@ -1,12 +1,12 @@
-//! The messages that federated computations, their types and their values are
-//! exchanged in.
+//! The messages in which federated computations, their types and their values
+//! are exchanged.
 //!
 //! Everything in [`v0`], [`tensorflow`], [`xla`] and [`google`] is generated
 //! from the sources in `proto/`. The bytes are those of the reference
 //! implementation, versions 0.80 to 0.87, and of TensorFlow; encoding is
 //! deterministic. `bytes` fields share the buffer they were decoded from.
 //!
-//! This crate knows no rule about what a message means. It adds what any
+//! This crate has no rules about what a message means. It adds what any
 //! reader of messages needs: [`decode()`] with limits and typed errors, and
 //! typed packing of [`Any`](google::protobuf::Any).
 //!

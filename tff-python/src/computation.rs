@@ -24,9 +24,13 @@ pub(crate) struct Computation(pub(crate) Comp);
 /// What is wrong or doubtful in a computation.
 #[pyclass(frozen, get_all, module = "federated_runtime")]
 pub(crate) struct Problem {
+    /// ``error`` or ``warning``.
     severity: &'static str,
+    /// What kind of problem it is, as ``unbound-reference``.
     code: String,
+    /// Where it is in the computation.
     path: String,
+    /// What it is.
     message: String,
 }
 
@@ -63,6 +67,10 @@ pub(crate) fn compile_error(py: Python<'_>, failed: &CompileError) -> PyErr {
 
 #[pymethods]
 impl Computation {
+    /// Reads a serialized message ``Computation``, of TFF or of federated-language.
+    ///
+    /// Raises:
+    ///     ComputationError: The bytes are no message, or it is no computation.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let bytes = Bytes::copy_from_slice(data);
@@ -74,6 +82,16 @@ impl Computation {
         read.map(Self).map_err(|message| plain(py, Class::Computation, message))
     }
 
+    /// Reads a computation in the text form.
+    ///
+    /// Args:
+    ///     text: What ``print`` gives, or what was written by hand.
+    ///     parameter: The type of the parameter, where the text leaves it open.
+    ///     names: Types of names that are free in the text.
+    ///     bodies: Graphs and modules that the text names, as in a file ``NAME.bodies``.
+    ///
+    /// Raises:
+    ///     ComputationError: With line and column.
     #[staticmethod]
     #[pyo3(signature = (text, *, parameter = None, names = None, bodies = None))]
     fn parse(
@@ -91,16 +109,19 @@ impl Computation {
         parsed.map(|parsed| Self(parsed.comp)).map_err(|error| plain(py, Class::Computation, error))
     }
 
+    /// The computation as a serialized message ``Computation``: the same bytes for the same computation.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let message = self.0.to_proto().map_err(|error| plain(py, Class::Computation, error))?;
         Ok(PyBytes::new(py, &message.encode_to_vec()))
     }
 
+    /// Its type.
     #[getter]
     fn r#type(&self) -> Type {
         Type(self.0.ty().clone())
     }
 
+    /// What is wrong or doubtful in it; an empty list where nothing is.
     fn check(&self, py: Python<'_>) -> Vec<Problem> {
         let problems = py.detach(|| validate(&self.0));
         let one = |it: tff_ir::Diagnostic| Problem {
@@ -112,17 +133,37 @@ impl Computation {
         problems.into_iter().map(one).collect()
     }
 
+    /// Compiles it to what runtimes run without further knowledge.
+    ///
+    /// Args:
+    ///     insecure_aggregation: Whether secure sums become plain ones.
+    ///
+    /// Raises:
+    ///     CompileError: With the place in the computation.
     #[pyo3(signature = (*, insecure_aggregation = false))]
     fn compile(&self, py: Python<'_>, insecure_aggregation: bool) -> PyResult<Self> {
         let compiled = py.detach(|| compile_to_native(&self.0, &options(insecure_aggregation)));
         compiled.map(|compiled| Self(compiled.comp)).map_err(|error| compile_error(py, &error))
     }
 
+    /// Splits it into parts with fixed roles.
+    ///
+    /// Args:
+    ///     kind: ``map-reduce``, ``distribute-aggregate``, ``mergeable`` or ``broadcast``.
+    ///     insecure_aggregation: Whether secure sums become plain ones.
+    ///
+    /// Raises:
+    ///     CompileError: It is not of this form.
     #[pyo3(signature = (kind, *, insecure_aggregation = false))]
     fn to_form(&self, py: Python<'_>, kind: &str, insecure_aggregation: bool) -> PyResult<Form> {
         Form::split(py, self, kind, insecure_aggregation)
     }
 
+    /// Its text.
+    ///
+    /// Args:
+    ///     style: ``text`` is without loss and what ``parse`` reads, ``compact`` is one line, ``formatted`` is laid out.
+    ///     bodies: Whether ``text`` has the graphs and modules in it.
     #[pyo3(signature = (style = "text", *, bodies = true))]
     fn print(&self, py: Python<'_>, style: &str, bodies: bool) -> PyResult<String> {
         match style {

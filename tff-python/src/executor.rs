@@ -51,6 +51,17 @@ impl<T: Clone> Forkable<T> {
 }
 
 /// A runtime: the native libraries and the threads that programs share.
+///
+/// Args:
+///     threads: How many threads compute; by default as many as there are cores.
+///     tensorflow: A libtensorflow, its file or folder; by default that of the installed TensorFlow.
+///     pjrt: A PJRT plugin, which runs XLA; by default that of the extra ``xla``.
+///     pjrt_options: Options of the plugin by their names, such as the share of a GPU's memory.
+///     workers: Addresses of workers that compute instead of this process, as ``host:port``.
+///     data: A function that gives the values of data that computations name: it takes a URI, or a pair of the URL of a
+///         type and bytes, and the `Type` of the value.
+///     insecure_aggregation: Whether secure sums are computed as plain ones.
+///     kernels: Whether small TensorFlow graphs are computed without TensorFlow where that gives the same.
 #[pyclass(frozen, module = "federated_runtime")]
 pub(crate) struct Executor {
     options: Options,
@@ -92,7 +103,7 @@ impl<'py> FromPyObject<'_, 'py> for PluginOption {
 #[pymethods]
 impl Executor {
     #[new]
-    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, pjrt_options = None, workers = None, insecure_aggregation = false, kernels = true))]
+    #[pyo3(signature = (*, threads = None, tensorflow = None, pjrt = None, pjrt_options = None, workers = None, data = None, insecure_aggregation = false, kernels = true))]
     fn new(
         py: Python<'_>,
         threads: Option<usize>,
@@ -100,6 +111,7 @@ impl Executor {
         pjrt: Option<PathBuf>,
         pjrt_options: Option<BTreeMap<String, PluginOption>>,
         workers: Option<Vec<String>>,
+        data: Option<Py<PyAny>>,
         insecure_aggregation: bool,
         kernels: bool,
     ) -> PyResult<Self> {
@@ -119,12 +131,17 @@ impl Executor {
             let workers = RemoteWorkers::new(&addresses, &RemoteOptions::default());
             made.workers = Some(Arc::new(workers.map_err(|error| from_exec(py, &error))?));
         }
-        made.data = Some(Arc::new(Registered));
+        made.data = Some(Arc::new(Registered { data }));
         made.compile = Some(tff_sim::compiler(move || options(insecure_aggregation)));
         let executor = Forkable::new(tff_exec::Executor::new(made.clone()));
         Ok(Self { options: made, executor })
     }
 
+    /// Prepares a computation: compiles its graphs and modules, and checks what can be checked.
+    ///
+    /// Raises:
+    ///     CompileError: It cannot be compiled.
+    ///     LibraryError: A native library is missing; the message says what to install.
     fn prepare(slf: &Bound<'_, Self>, comp: &Computation) -> PyResult<Program> {
         let py = slf.py();
         let executor = slf.get().get();
@@ -181,11 +198,28 @@ fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
 
 #[pymethods]
 impl Program {
+    /// The type of the computation.
     #[getter]
     fn r#type(&self) -> Type {
         Type(self.comp.ty().clone())
     }
 
+    /// Runs the computation and waits for the result. The GIL is released, and Ctrl-C ends the run.
+    ///
+    /// Args:
+    ///     *args: The argument; several are the elements of a struct.
+    ///     n_clients: How many clients there are; needed where the argument does not say.
+    ///     default_n_clients: The same, where the argument does not say.
+    ///     timeout: The most seconds that it may take.
+    ///     progress: Called with the name of an intrinsic and the number of clients for which it is done.
+    ///     cancel: What ends the run from another thread.
+    ///     structure: Makes structs of lists of names and values; by default dicts and tuples.
+    ///     raw: Whether the result stays a ``Value``, which programs take as it is.
+    ///
+    /// Raises:
+    ///     MismatchError: The argument is not of the type of the parameter.
+    ///     DeadlineError: The run took longer than ``timeout``.
+    ///     RunError: The computation failed; the cause of it is what a function of yours raised.
     #[pyo3(signature = (*args, n_clients = None, default_n_clients = None, timeout = None, progress = None, cancel = None, structure = None, raw = false))]
     fn __call__<'py>(
         &self,

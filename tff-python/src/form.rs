@@ -30,6 +30,7 @@ impl Form {
 
 #[pymethods]
 impl Form {
+    /// Reads the folder of a form.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let parts = py.detach(|| Parts::read(&path)).map_err(|error| file_error(py, error))?;
@@ -37,21 +38,25 @@ impl Form {
         Ok(Self { parts, ty: whole.ty().clone() })
     }
 
+    /// Writes the form to a folder, which must be new or empty.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let saved = py.detach(|| check_new_folder(&path).and_then(|()| self.parts.write(&self.ty, &path)));
         saved.map_err(|error| file_error(py, error))
     }
 
+    /// The name of the form.
     #[getter]
     fn kind(&self) -> String {
         self.parts.kind().to_string()
     }
 
+    /// The type of the whole computation.
     #[getter]
     fn r#type(&self) -> Type {
         Type(self.ty.clone())
     }
 
+    /// The parts by their roles.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let parts = PyDict::new(py);
@@ -61,6 +66,7 @@ impl Form {
         Ok(parts)
     }
 
+    /// The parts put together again.
     fn to_computation(&self, py: Python<'_>) -> PyResult<Computation> {
         let whole = py.detach(|| self.parts.to_comp());
         whole.map(Computation).map_err(|error| compile_error(py, &error))

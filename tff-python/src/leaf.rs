@@ -3,6 +3,7 @@
 use crate::read::Reader;
 use crate::write::Writer;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +17,38 @@ const TYPE_URL: &str = "type.googleapis.com/federated_runtime.PythonFunction";
 
 /// Finds the functions that this process has registered. Nothing is loaded for a name: what a file or a peer names is
 /// found if it is here, or refused.
-pub(crate) struct Registered;
+pub(crate) struct Registered {
+    /// The user's function for all other data: takes a URI, or the URL of a type with bytes, and the type of the value.
+    pub(crate) data: Option<Py<PyAny>>,
+}
+
+impl Registered {
+    fn data(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError> {
+        let Some(function) = &self.data else {
+            return Err(ExecError::Unsupported(match data {
+                DataContent::Any(any) => format!("data of type `{}`", any.type_url),
+                DataContent::Uri(uri) => format!("data at `{uri}`"),
+            }));
+        };
+        let read = Python::attach(|py| {
+            let asked_ty = crate::types::Type(ty.clone());
+            let found = match data {
+                DataContent::Any(any) => {
+                    function.bind(py).call1(((&*any.type_url, PyBytes::new(py, &any.value)), asked_ty))
+                }
+                DataContent::Uri(uri) => function.bind(py).call1((&**uri, asked_ty)),
+            };
+            Reader::default().read(&found?, ty).map_err(|error| error.raise(py, "data"))
+        });
+        read.map_err(raised)
+    }
+}
 
 impl DataBackend for Registered {
     fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError> {
         let name = match data {
             DataContent::Any(any) if *any.type_url == *TYPE_URL => String::from_utf8_lossy(&any.value),
-            DataContent::Any(any) => return Err(ExecError::Unsupported(format!("data of type `{}`", any.type_url))),
-            DataContent::Uri(uri) => return Err(ExecError::Unsupported(format!("data at `{uri}`"))),
+            _ => return self.data(data, ty),
         };
         let function = ty.as_function().ok_or_else(|| ExecError::Mismatch {
             expected: "the type of a function".to_owned(),

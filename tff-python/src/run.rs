@@ -89,7 +89,7 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     threading.call_method0(intern!(py, "get_ident"))?.eq(main.getattr(intern!(py, "ident"))?)
 }
 
-/// Ends calls from another thread or task.
+/// Ends calls from another thread or task: those that were given it.
 #[pyclass(frozen, module = "federated_runtime._native")]
 #[derive(Default)]
 pub(crate) struct Cancel(pub(crate) tff_exec::Cancel);
@@ -101,6 +101,7 @@ impl Cancel {
         Self::default()
     }
 
+    /// Ends the calls; they raise `RunError`.
     fn cancel(&self) {
         self.0.cancel();
     }

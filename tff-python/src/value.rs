@@ -40,21 +40,28 @@ pub(crate) fn encode<'py>(
 
 #[pymethods]
 impl Value {
+    /// Reads a Python object as a value of a type.
+    ///
+    /// Raises:
+    ///     MismatchError: With the place, and what was expected and found there.
     #[new]
     fn new(object: &Bound<'_, PyAny>, r#type: &Type) -> PyResult<Self> {
         let value = Reader::default().read(object, &r#type.0);
         Ok(Self { value: value.map_err(|error| error.raise(object.py(), "value"))?, ty: r#type.0.clone() })
     }
 
+    /// Reads a serialized message ``Value``.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], r#type: &Type) -> PyResult<Self> {
         Ok(Self { value: decode(py, data, &r#type.0)?, ty: r#type.0.clone() })
     }
 
+    /// The value as a serialized message ``Value``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         encode(py, &self.value, &self.ty)
     }
 
+    /// Its type.
     #[getter]
     fn r#type(&self) -> Type {
         Type(self.ty.clone())
@@ -67,6 +74,7 @@ impl Value {
         Writer { py, structure: None, executor: executor.as_ref() }.write(&self.value, &self.ty)
     }
 
+    /// An element of a struct, by name or position.
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (tff_exec::Value::Struct(elements), TypeKind::Struct(structure)) = (&self.value, self.ty.kind()) else {
             return Err(plain(

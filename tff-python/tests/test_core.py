@@ -280,3 +280,18 @@ def test_workers():
     finally:
         worker.send_signal(signal.SIGINT)
         assert worker.wait(timeout=30) == 0
+
+
+def test_data_that_computations_name():
+    def lookup(content, ty):
+        assert ty == fr.Type("int32")
+        return {"one": 1, "two": 2}[content]
+
+    executor = fr.Executor(data=lookup)
+    comp = fr.Computation.parse('data "two":int32')
+    assert fr.run(comp, executor=executor) == 2
+    with pytest.raises(fr.Error, match="data at `two`"):
+        fr.run(comp)
+    with pytest.raises(fr.Error) as caught:
+        fr.run(fr.Computation.parse('data "three":int32'), executor=executor)
+    assert isinstance(caught.value.__cause__, KeyError)

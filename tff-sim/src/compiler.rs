@@ -1,4 +1,4 @@
-//! The compiler as executors take it.
+//! The compile function that executors take.
 
 use std::sync::Arc;
 use tff_compiler::{CompileOptions, compile_to_native};

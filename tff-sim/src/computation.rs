@@ -1,4 +1,4 @@
-//! Computations from outside: messages, and texts with what lies beside them.
+//! Computations from outside: messages, and texts with the `.bodies` beside them.
 
 use crate::files::{FileError, FileProblem, looks_like_text, name_of, read_bytes, read_text, utf8};
 use bytes::Bytes;
@@ -65,7 +65,7 @@ impl Encoded {
     /// Decodes or parses the computation.
     ///
     /// # Errors
-    /// Where it is none, or not well-typed.
+    /// If it is not a computation, or not well-typed.
     pub fn decode(&self) -> Result<Comp, FileError> {
         match self {
             Self::Message(message) => message.decode(),

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,12 +11,12 @@ use tff_ir::text::TextError;
 use tff_ir::{CompDecodeError, CompEncodeError};
 use tff_proto::{DecodeError, Limits};
 use tff_types::syntax::SyntaxError;
-use tff_types::{Mismatch, Type};
+use tff_types::{Brief, Mismatch, Type};
 use thiserror::Error;
 
 /// Why something could not be read from a file, or written to one.
 #[derive(Debug, Error)]
-#[error("{name}{}{problem}", problem.separator())]
+#[error("{}{}{problem}", line(name), problem.separator())]
 pub struct FileError {
     /// The file, as it is called in messages.
     pub name: String,
@@ -56,7 +57,7 @@ pub enum FileProblem {
     #[error(transparent)]
     Text(#[from] Box<TextError>),
     /// The file is no TOML, or has keys or values that are not expected.
-    #[error("{}{message}", line.map(|line| format!("{line}: ")).unwrap_or_default())]
+    #[error("{}{}", line.map(|line| format!("{line}: ")).unwrap_or_default(), self::line(message))]
     Toml {
         /// The line, counted from 1.
         line: Option<usize>,
@@ -133,6 +134,21 @@ impl FileProblem {
 
     pub(crate) fn unexpected(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::Unexpected { expected: expected.into(), found: found.into() }
+    }
+}
+
+/// Something that a file or a configuration chose, for a message: on one line, shortened where it is long.
+pub(crate) fn line(text: &dyn fmt::Display) -> Brief {
+    const LONG: usize = 1000;
+    Brief::start(text, LONG)
+}
+
+/// A text in quotes, as it appears in messages.
+pub(crate) fn quoted(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Simulations of federated computations, as a library: everything that the command `tff` does with computations and
-//! that is not showing them.
+//! Simulations of federated computations, as a library: everything that the command `tff` does with computations, except
+//! printing.
 //!
 //! - [`read`] reads a computation from a message, a text, or the folder of a form. [`computation`] has the steps.
-//! - [`compiler`] is the compiler in the form that [`tff_exec::Options::compile`] takes.
+//! - [`compiler`] makes the compile function that [`tff_exec::Options::compile`] takes.
 //! - [`forms`]: a form of any kind, its folder, and runs in which the clients are split into sub-rounds.
 //! - [`data`]: the trait [`Source`](data::Source), from which clients and their data come, and the sources that exist.
 //! - [`simulation`]: an iterative process over a source, round by round.
@@ -60,8 +60,15 @@ pub mod data;
 pub mod files;
 pub mod forms;
 pub mod json;
+#[cfg(feature = "numpy")]
+pub mod npy;
+mod random;
 mod read;
 pub mod simulation;
+#[cfg(any(feature = "numpy", feature = "safetensors"))]
+pub mod tensors;
+#[cfg(feature = "tfrecord")]
+pub mod tfrecord;
 
 pub use compiler::compiler;
 pub use files::{FileError, FileProblem};

@@ -1,4 +1,4 @@
-//! Reading whatever holds a computation.
+//! Reads a computation from a message, a text or a folder.
 
 use crate::computation::read_file;
 use crate::files::{FileError, FileProblem, name_of};

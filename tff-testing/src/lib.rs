@@ -1,10 +1,10 @@
-//! What the tests of several crates need: the golden files of the repository, computations and types in
+//! Support for the tests of several crates: the golden files of the repository, computations and types in
 //! text, and random bytes.
 //!
 //! It is a dependency of tests only. Unit tests of tff-proto, tff-types and tff-ir cannot use it: there
 //! the types in it are those of another build of the crate. Their tests in `tests/` can.
 //!
-//! Everything here panics where a test could not go on, at the line of the test that called it.
+//! A function here panics if the test cannot go on, at the line of the test that called it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
 mod golden;

@@ -4,17 +4,6 @@
 
 use crate::{DType, Mismatch, Path, Placement, PlacementSpec, Reason, Relation, TensorType, Type, TypeKind};
 
-/// What [`Type::count_tensors`] counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TensorCount {
-    /// How many tensors there are.
-    pub num_tensors: u64,
-    /// How many elements the tensors of a fully defined shape have together, at most 2^64-1.
-    pub parameters: u64,
-    /// How many tensors have a shape that is not fully defined.
-    pub num_unspecified_tensors: u64,
-}
-
 /// Why values of a type cannot be summed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SumError {
@@ -35,7 +24,7 @@ pub enum SumError {
         found: Type,
     },
     /// A part is no tensor, nor a struct or federated type of tensors.
-    #[error("cannot sum: {found} is no structure of tensors{}{path}", if path.steps().is_empty() { "" } else { " at " })]
+    #[error("cannot sum: {found} is not a structure of tensors{}{path}", if path.steps().is_empty() { "" } else { " at " })]
     NotTensors {
         /// Where it is.
         path: Path,
@@ -62,24 +51,8 @@ impl Type {
         self.preorder().any(predicate)
     }
 
-    /// Whether the predicate holds for the type and all its parts.
-    pub fn contains_only(&self, predicate: impl Fn(&Self) -> bool) -> bool {
-        self.preorder().all(predicate)
-    }
-
-    /// For how many of the type and its parts the predicate holds.
-    pub fn count(&self, predicate: impl Fn(&Self) -> bool) -> usize {
-        self.preorder().filter(|part| predicate(part)).count()
-    }
-
-    /// Whether values can be summed: structures of tensors, possibly federated, that are numeric
-    /// and have a fully defined shape.
-    #[must_use]
-    pub fn is_sum_compatible(&self) -> bool {
-        self.check_sum_compatible().is_ok()
-    }
-
-    /// Checks [`is_sum_compatible`](Self::is_sum_compatible).
+    /// Checks that values can be summed: structures of tensors, possibly federated, that are numeric and have a fully
+    /// defined shape.
     ///
     /// # Errors
     /// The first part that cannot be summed.
@@ -125,32 +98,17 @@ impl Type {
         self.all_tensors(&|tensor| is_plain_floating(tensor.dtype) || tensor.dtype.is_integer())
     }
 
-    /// Whether it is a structure of floating tensors, possibly federated. `bfloat16` does not
-    /// count, as in the reference.
-    #[must_use]
-    pub fn is_structure_of_floats(&self) -> bool {
-        self.all_tensors(&|tensor| is_plain_floating(tensor.dtype))
-    }
-
     /// Whether it is a structure of integer tensors, possibly federated.
     #[must_use]
     pub fn is_structure_of_integers(&self) -> bool {
         self.all_tensors(&|tensor| tensor.dtype.is_integer())
     }
 
-    /// Whether it is a tensor or a struct of such, however nested, and not federated: what the
-    /// generic operators `generic_plus` and the like take.
-    #[must_use]
-    pub fn is_structure_of_tensors(&self) -> bool {
-        self.contains_only(|part| matches!(part.kind(), TypeKind::Tensor(_) | TypeKind::Struct(_)))
-    }
-
     /// Whether a TensorFlow computation can take or return it: tensors, structs and sequences.
     #[must_use]
     pub fn is_tensorflow_compatible(&self) -> bool {
-        self.contains_only(|part| {
-            matches!(part.kind(), TypeKind::Tensor(_) | TypeKind::Struct(_) | TypeKind::Sequence(_))
-        })
+        self.preorder()
+            .all(|part| matches!(part.kind(), TypeKind::Tensor(_) | TypeKind::Struct(_) | TypeKind::Sequence(_)))
     }
 
     /// Whether it is one integer, or a struct of such that parallels `shape`: what a secure sum
@@ -168,19 +126,6 @@ impl Type {
             }
             _ => false,
         }
-    }
-
-    /// Whether a generic binary operator takes a pair of these: both structures of tensors, either
-    /// equivalent, or the second one a scalar of the dtype that all tensors of the first one have.
-    #[must_use]
-    pub fn is_binary_op_with_upcast_compatible_with(&self, second: &Self) -> bool {
-        if !self.is_structure_of_tensors() || !second.is_structure_of_tensors() {
-            return false;
-        }
-        let upcast = second
-            .as_tensor()
-            .is_some_and(|scalar| scalar.shape.is_scalar() && self.all_tensors(&|tensor| tensor.dtype == scalar.dtype));
-        self.is_equivalent_to(second) || upcast
     }
 
     /// Checks that it is a federated type, of a member assignable to `member`, at `placement`, and
@@ -221,21 +166,6 @@ impl Type {
             }),
             None => Ok(()),
         }
-    }
-
-    /// Counts the tensors for which the filter holds, wherever they are, and their elements.
-    pub fn count_tensors(&self, filter: impl Fn(&TensorType) -> bool) -> TensorCount {
-        let mut count = TensorCount::default();
-        for tensor in self.preorder().filter_map(Self::as_tensor).filter(|tensor| filter(tensor)) {
-            count.num_tensors += 1;
-            if tensor.shape.is_fully_defined() {
-                let elements = tensor.shape.num_elements().unwrap_or(u64::MAX);
-                count.parameters = count.parameters.saturating_add(elements);
-            } else {
-                count.num_unspecified_tensors += 1;
-            }
-        }
-        count
     }
 
     /// Whether it is made of tensors, structs and federated types, and the predicate holds for all

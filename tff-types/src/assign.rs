@@ -1,7 +1,7 @@
-//! The three relations on types: identical, equivalent, assignable.
+//! The relations on types: assignable, and equivalent, which is `==`.
 //!
-//! Each comes as a question, `is_…`, and as a check, `check_…`, that says where the first mismatch
-//! is and why. Abstract types and placement labels compare by their label: `T` accepts `T` alone.
+//! The check of each, `check_…`, says where the first mismatch is and why. Abstract types and placement labels compare by
+//! their label: `T` accepts `T` alone.
 
 use crate::brief::Brief;
 use crate::{Path, PlacementSpec, Shape, Step, StructType, Type, TypeKind};
@@ -13,10 +13,8 @@ use std::sync::Arc;
 pub enum Relation {
     /// A value of the second type may be used where the first is expected.
     Assignable,
-    /// Each is assignable to the other.
+    /// Each is assignable to the other: they have the same structure, names, shapes and placements.
     Equivalent,
-    /// The same structure, names, shapes and placements.
-    Identical,
     /// The second type is one of those that the first, a template, stands for.
     Instance,
 }
@@ -26,7 +24,6 @@ impl fmt::Display for Relation {
         f.write_str(match self {
             Self::Assignable => "assignable",
             Self::Equivalent => "equivalent",
-            Self::Identical => "identical",
             Self::Instance => "an instance",
         })
     }
@@ -111,22 +108,6 @@ impl Type {
         compare(self, source, Rule::AcceptFound).is_ok()
     }
 
-    /// Whether each type is assignable to the other.
-    ///
-    /// On these types that is the case exactly where they are identical: what the relations differ
-    /// in, the container of a struct, is not on the wire.
-    #[must_use]
-    pub fn is_equivalent_to(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    /// Whether both have the same structure, names, shapes and placements. The label of the
-    /// placement type does not count.
-    #[must_use]
-    pub fn is_identical_to(&self, other: &Self) -> bool {
-        self == other
-    }
-
     /// Checks [`is_assignable_from`](Self::is_assignable_from).
     ///
     /// # Errors
@@ -135,20 +116,13 @@ impl Type {
         compare(self, source, Rule::AcceptFound).map_err(|it| it.into_mismatch(Relation::Assignable))
     }
 
-    /// Checks [`is_equivalent_to`](Self::is_equivalent_to).
+    /// Checks that both types are equal, which they are exactly where each is assignable to the other. The label of the
+    /// placement type does not count.
     ///
     /// # Errors
     /// The first mismatch; this type is the expected one.
     pub fn check_equivalent_to(&self, other: &Self) -> Result<(), Mismatch> {
         compare(self, other, Rule::Same).map_err(|it| it.into_mismatch(Relation::Equivalent))
-    }
-
-    /// Checks [`is_identical_to`](Self::is_identical_to).
-    ///
-    /// # Errors
-    /// The first mismatch; this type is the expected one.
-    pub fn check_identical_to(&self, other: &Self) -> Result<(), Mismatch> {
-        compare(self, other, Rule::Same).map_err(|it| it.into_mismatch(Relation::Identical))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Text cut to a length, for messages that quote what may be long: the one place that shortens texts.
+//! Shortens texts, for messages that quote something that may be long. No other code shortens texts.
 
 use std::fmt::{self, Write};
 

@@ -1,8 +1,8 @@
 //! The notation of types, written three ways.
 //!
 //! *Compact*, `Display`: one line, byte for byte the reference's. *Formatted*, [`Type::formatted`]:
-//! the same with one element of a struct a line. Both write names as they are, so that not
-//! everything they write can be read again. *Quoted*, [`Type::quoted`]: compact, and always
+//! the same with each element of a struct on its own line. Both write names as they are, so some
+//! of their output cannot be read back. *Quoted*, [`Type::quoted`]: compact, and always
 //! readable.
 
 use crate::parse::is_plain_placement_label;

@@ -1,7 +1,7 @@
 //! The labels of a signature: abstract types and abstract placements.
 //!
-//! A label relates its occurrences within one signature and means nothing beyond: renaming all of
-//! them at once is a no-op. Types and placements have labels of their own, `T` and `T@T` are two.
+//! A label only relates its occurrences within one signature: renaming all of them at once changes
+//! nothing. Types and placements have separate labels: the two `T` in `T@T` are different.
 
 use crate::syntax::Name;
 use crate::{MAX_PROBLEMS, Path, PlacementSpec, Step, Type, TypeKind};
@@ -88,7 +88,7 @@ impl Type {
     }
 
     /// Checks that every label in a function's result stands in a parameter around it, so that
-    /// whoever calls the function knows what it is: `(T -> T)` and `(( -> T) -> T)`, but neither
+    /// the caller of the function knows what it is: `(T -> T)` and `(( -> T) -> T)`, but neither
     /// `(T -> U)` nor `T` alone.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ impl FromStr for Type {
     /// Reads a type.
     ///
     /// A leading name and colon, as in `federated_sum: {T}@clients -> T@server`, is what the
-    /// seed's comments declare; it is not part of the type.
+    /// protocol's comments declare; it is not part of the type.
     ///
     /// # Errors
     /// The first thing that is wrong, with its place.

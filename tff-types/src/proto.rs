@@ -30,13 +30,13 @@ pub enum TypeDecodeProblem {
         "expected one of function, struct, sequence, tensor, abstract, placement, federated; found a type of no known kind"
     )]
     NoKind,
-    /// The number is none of the sixteen element types; 0 is `DT_INVALID`.
+    /// The number is not one of the sixteen element types; 0 is `DT_INVALID`.
     #[error("expected the number of a dtype, found {0}")]
     UnknownDType(i32),
     /// A federated type has neither a placement nor a placement label.
     #[error("expected a placement or a placement label, found neither")]
     MissingPlacement,
-    /// A federated type has a placement that nobody knows.
+    /// A federated type has an unknown placement.
     #[error(transparent)]
     UnknownPlacement(#[from] UnknownPlacement),
     /// The parts do not make a type.

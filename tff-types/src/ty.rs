@@ -1,4 +1,4 @@
-//! The type tree: the protocol's `Type` and the invariants its constructors hold.
+//! The type tree: the protocol's `Type` and the invariants its constructors enforce.
 
 use crate::{DType, MAX_PROBLEMS, NameProblem, NestingProblem, Path, Placement, PlacementSpec, Shape, Step, TypeError};
 use std::collections::HashMap;
@@ -275,30 +275,6 @@ impl Type {
         Self::federated(member, Placement::Server, true)
     }
 
-    /// `(T -> T)`.
-    ///
-    /// # Errors
-    /// The bounds on depth and size, as for the next two.
-    pub fn unary_op(operand: Self) -> Result<Self, TypeError> {
-        Self::function(Some(operand.clone()), operand)
-    }
-
-    /// `(<T,T> -> T)`.
-    ///
-    /// # Errors
-    /// As [`Type::unary_op`].
-    pub fn binary_op(operand: Self) -> Result<Self, TypeError> {
-        Self::reduction_op(operand.clone(), operand)
-    }
-
-    /// `(<U,T> -> U)`: a reduction of elements `T` into an accumulator `U`.
-    ///
-    /// # Errors
-    /// As [`Type::unary_op`].
-    pub fn reduction_op(accumulator: Self, element: Self) -> Result<Self, TypeError> {
-        Self::function(Some(Self::tuple([accumulator.clone(), element])?), accumulator)
-    }
-
     /// The kind, with its parts.
     #[must_use]
     pub fn kind(&self) -> &TypeKind {
@@ -463,7 +439,7 @@ impl Type {
         Ok(this)
     }
 
-    /// Adds a node above its children, for whoever knows that the nesting rules and the bounds hold.
+    /// Adds a node above its children, for a caller that knows that the nesting rules and the bounds hold.
     pub(crate) fn above(kind: TypeKind) -> Self {
         // The messages of a node itself, down to the `Type` of a child: `Type.federated` and so on.
         let (mut contains, own_depth, mut wire_depth) = match &kind {

@@ -3,7 +3,7 @@
 //! A template matches a concrete type of the same structure, each label standing for one type or
 //! placement throughout. What a label stands for is said where a caller provides it: in the
 //! parameter of the function, outside of the parameters of functions that are passed there. These
-//! are its *defining uses*, which have to agree. Everywhere else, what stands there has to accept
+//! are its *defining uses*, which have to agree. Everywhere else, the type in that place has to accept
 //! what was provided: `(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` defines `T` by the clients' values
 //! and `U` by the result of the mapped function.
 
@@ -137,7 +137,7 @@ pub enum TemplateError {
     /// A label stands for nothing.
     #[error(transparent)]
     Unbound(#[from] UnboundLabels),
-    /// The type that the template would stand for is none.
+    /// The template would stand for something that is not a type.
     #[error(transparent)]
     Invalid(#[from] TypeError),
 }
@@ -280,7 +280,7 @@ struct Matching {
 impl Matching {
     fn walk(&mut self, template: &Type, concrete: &Type, defining: bool) -> Result<(), TemplateError> {
         if !template.contains_abstract() {
-            return template.check_identical_to(concrete).map_err(|mismatch| {
+            return template.check_equivalent_to(concrete).map_err(|mismatch| {
                 let steps = self.path.steps().iter().chain(mismatch.path.steps()).cloned();
                 structure_error(steps.collect(), mismatch.reason, &mismatch.expected, &mismatch.found)
             });
@@ -348,7 +348,7 @@ impl Matching {
                 self.defined.insert(label.clone(), this);
                 Ok(())
             }
-            Some(first) if first.found.is_equivalent_to(concrete) => Ok(()),
+            Some(first) if first.found == *concrete => Ok(()),
             Some(first) => {
                 let (first, second) = (Box::new(first.clone()), Box::new(this));
                 Err(TemplateError::Conflict { label: label.clone(), first, second })

@@ -1,4 +1,4 @@
-//! `tff check`: everything that is wrong with a computation.
+//! `tff check`: every problem in a computation.
 
 use crate::excerpt::Annotated;
 use crate::input::{Source, TextArgs};
@@ -35,8 +35,8 @@ const JSON: &str = "\
 
 /// Checks a computation, or the parts of a form, and prints every problem.
 ///
-/// The exit code is 1 if there is an error, 0 if there is none or there are only warnings. A text
-/// that cannot be read is one problem, and what else is wrong with it is not known.
+/// The exit code is 1 if there is an error, and 0 if there are only warnings or no problems. If a
+/// text cannot be parsed, only that one problem is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{JSON}\n\n{EXAMPLES}"))]
 pub(crate) struct Args {

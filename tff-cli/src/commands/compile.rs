@@ -1,4 +1,4 @@
-//! `tff compile`: a computation in a form that something can run.
+//! `tff compile`: rewrites a computation so that a runtime can run it, or splits it into a form.
 
 use crate::executor::CompilationArgs;
 use crate::input::Source;
@@ -48,18 +48,19 @@ Every command that takes a computation takes such a folder too.";
 pub(crate) struct Args {
     /// A computation, .pb or .tff; `-` for stdin.
     file: Source,
-    /// What it becomes.
+    /// What to make of it.
     #[arg(long, value_enum, default_value_t)]
     to: Target,
-    /// Where it goes: a file whose name ends in .pb or .tff, for a form a folder.
+    /// The output: a file whose name ends in .pb or .tff; for a form, a new or empty folder.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Print the computation after this pass, or after each; without graphs, for the eye.
+    /// Print the computation after this pass, or after `all`; with labels instead of graphs.
     ///
-    /// Of a form that is the whole before it is split, and the parts after. `tff passes` lists them.
+    /// For a form, that is the whole computation before the split, and the parts after it. `tff passes`
+    /// lists the passes.
     #[arg(long, value_name = "PASS", value_parser = pass_names(), hide_possible_values = true)]
     print_after: Option<String>,
-    /// Print what each pass did and how long it took, and the parts of the form.
+    /// Print what each pass did and how long it took, and for a form the types of its parts.
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
@@ -69,10 +70,10 @@ pub(crate) struct Args {
 /// What computations are compiled to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Target {
-    /// What `tff run` runs: few intrinsics, one graph for each local function.
+    /// A computation as `tff run` runs it: few intrinsics, one graph for each local function.
     #[default]
     Native,
-    /// Every call is a local, and intrinsics are as they were.
+    /// Every call is a local; intrinsics are not replaced.
     CallDominant,
     /// `MapReduceForm`: ten graphs, for a round between a server and clients.
     MapReduce,

@@ -15,18 +15,18 @@ Examples:
   tff fmt --check examples/*/*.tff
   echo '( x:int32->x )' | tff fmt -";
 
-/// Lays out texts of computations as `tff print` does, in place; `-` from stdin to stdout.
+/// Lays out texts of computations as `tff print` does, in place; `-` reads stdin, writes stdout.
 ///
-/// Types that follow from others are left out, and labels become hashes. Graphs, modules and data
-/// stay where they are, in the text or in NAME.bodies beside NAME.tff. Comments are kept, each on
-/// lines of its own above the line of what it is about.
+/// Types that can be inferred are left out, and labels become hashes. Graphs, modules and data stay
+/// where they are: in the text, or in NAME.bodies beside NAME.tff. Comments are kept; each moves to
+/// its own lines above the line that it describes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Texts of computations; `-` for stdin.
     #[arg(required = true)]
     files: Vec<Source>,
-    /// Change nothing, but print the names of the files that would change; exit with 1 if there are
+    /// Change nothing; print the names of the files that would change, and exit with 1 if there are
     /// any.
     #[arg(long)]
     check: bool,

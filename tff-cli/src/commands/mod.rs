@@ -2,10 +2,12 @@
 
 mod check;
 mod compile;
+mod data;
 mod fmt;
 mod intrinsics;
 mod parse;
 mod passes;
+mod plot;
 mod print;
 mod run;
 mod serve;
@@ -17,8 +19,11 @@ use crate::log::{Kind, LogArgs};
 use crate::workers::WorkersArgs;
 use anyhow::Result;
 use clap::Subcommand;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tff_exec::Executor;
+use std::sync::Arc;
+use tff_exec::{DataBackend, Executor};
+use tff_sim::data::{DataConfig, NamedSources, parse_named};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -32,6 +37,7 @@ pub(crate) enum Command {
     Passes(passes::Args),
     Intrinsics(intrinsics::Args),
     Run(run::Args),
+    Data(data::Args),
     Simulate(simulate::Args),
     Serve(serve::Args),
 }
@@ -54,6 +60,7 @@ impl Command {
             Self::Passes(args) => args.run(),
             Self::Intrinsics(args) => args.run(),
             Self::Run(args) => args.run(),
+            Self::Data(args) => args.run(),
             Self::Simulate(args) => args.run(log),
             Self::Serve(args) => args.run(),
         }
@@ -65,21 +72,43 @@ impl Command {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Execution")]
 struct ExecutorArgs {
-    /// How many threads run the clients; by default one a core.
+    /// How many threads compute; by default one for each core.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
     #[command(flatten)]
     compilation: CompilationArgs,
+    /// A file, or a folder of files, that `data` in computations may refer to by the uri NAME/CLIENT or
+    /// NAME/CLIENT?split=SPLIT. Give it for each one; nothing else is opened.
+    #[arg(long, value_name = "NAME=PATH", value_parser = parse_named)]
+    data: Vec<(String, PathBuf)>,
+    /// The same from a file: TOML with a section for each name, with the keys of [data] in a simulation.
+    #[arg(long, value_name = "FILE.toml")]
+    data_config: Option<PathBuf>,
 }
 
 impl ExecutorArgs {
     /// An executor that computes everything here.
-    fn executor(&self) -> Executor {
-        executor(self.threads.map(Into::into), &self.compilation, None)
+    fn executor(&self) -> Result<Executor> {
+        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data()?))
+    }
+
+    /// The data that computations may refer to.
+    fn data(&self) -> Result<Option<Arc<dyn DataBackend>>> {
+        if self.data.is_empty() && self.data_config.is_none() {
+            return Ok(None);
+        }
+        let mut sources = NamedSources::default();
+        if let Some(path) = &self.data_config {
+            sources.read(path)?;
+        }
+        for (name, path) in &self.data {
+            sources.insert(name, DataConfig::of_file(path.clone()));
+        }
+        Ok(Some(Arc::new(sources)))
     }
 
     /// An executor with its clients on the workers, if there are any.
     fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?))
+        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data()?))
     }
 }

@@ -1,4 +1,4 @@
-//! `tff parse`: a computation as text becomes a message.
+//! `tff parse`: makes a message from a computation as text.
 
 use crate::input::{Source, TextArgs};
 use crate::output;
@@ -16,14 +16,14 @@ Examples:
 
 /// Reads a computation as text, in the form that GRAMMAR.md describes, and serializes it.
 ///
-/// What the reference implementation prints is read too, as far as the types that it leaves out
-/// follow from --parameter and --name.
+/// It also reads what the reference implementation prints, if the types that are left out can be
+/// inferred; --parameter and --name give types that cannot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A computation as text; `-` for stdin.
     file: Source,
-    /// Where the message goes; `-` for stdout.
+    /// The output file; `-` for stdout.
     #[arg(short, long, value_name = "OUT.pb", default_value = "-")]
     output: Source,
     #[command(flatten)]

@@ -28,11 +28,11 @@ const MAX_DRAWING: u64 = 1 << 24;
 pub(crate) struct Args {
     /// A computation, .pb or .tff; `-` for stdin.
     file: Source,
-    /// How it is written.
+    /// The form to print.
     #[arg(long, value_enum, default_value_t)]
     form: Form,
-    /// Where the text form has graphs, modules and data: `inline`, `labels` for nowhere, or a file
-    /// for their definitions, which is found if it is NAME.bodies beside NAME.tff.
+    /// Where to write graphs, modules and data: `inline` (in the text), `labels` (omit them, print
+    /// only their labels), or a FILE. Commands find the file if it is NAME.bodies beside NAME.tff.
     #[arg(long, value_name = "WHERE")]
     bodies: Option<Where>,
 }

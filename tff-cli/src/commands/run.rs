@@ -10,7 +10,7 @@ use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tff_exec::{Clients, ExecError, Executor, Value};
-use tff_ir::{Comp, Intrinsic, Scalar};
+use tff_ir::{Comp, Intrinsic};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
 use tff_sim::json::{self, Members, WriteError};
@@ -33,16 +33,16 @@ JSON follows the type of the argument:
   nan, infinities      the strings \"nan\", \"inf\", \"-inf\"
   complex              [re, im]
   string, not UTF-8    {\"base64\": \"...\"}
-  struct               an object where all members have names (an array will do), else an array
+  struct               an object if all elements have names (or an array), otherwise an array
   sequence             an array of its elements
-  {T}@CLIENTS          an array, one item a client
+  {T}@CLIENTS          an array, one item for each client
   T@CLIENTS, T@SERVER  the member itself
   placement            \"clients\" or \"server\"
 
 --json prints the same, so that a result can be an argument again.
 
-Without --json, long results are shortened: of a tensor of more than 200 elements, and of a
-sequence of more than 20, the ends are shown.";
+Without --json, long results are shortened: a tensor of more than 200 elements, more than 20
+clients, and a sequence of more than 20 elements are printed with their ends only.";
 
 /// Runs a computation and prints its result.
 #[derive(Debug, clap::Args)]
@@ -58,16 +58,16 @@ pub(crate) struct Args {
     /// The number of clients; by default what the argument implies.
     #[arg(long, value_name = "N")]
     clients: Option<usize>,
-    /// Split the clients into up to so many sub-rounds, and merge what these aggregate, in order.
+    /// Split the clients into up to N sub-rounds, and merge their aggregates in order.
     ///
-    /// For the folder of a form map-reduce or mergeable, as `tff compile` writes it.
+    /// FILE must be the folder of a form map-reduce or mergeable, as `tff compile` writes it.
     #[arg(long, value_name = "N")]
     sub_rounds: Option<NonZeroUsize>,
     /// Print the result as JSON, complete and on one line.
     #[arg(long)]
     json: bool,
-    /// Write the result to a file: as JSON if its name ends in .json, else as a serialized Value. It is then not printed
-    /// without --json.
+    /// Write the result to a file: as JSON if its name ends in .json, otherwise as a serialized
+    /// Value. The result is then printed only with --json.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -136,7 +136,7 @@ impl Args {
         }
     }
 
-    /// The number of clients: what is given, else what the argument implies.
+    /// The number of clients: the given one, or the one that the argument implies.
     fn n_clients(&self, argument: Option<&Value>, ty: &Type) -> Result<Option<usize>> {
         let parameter = ty.as_function().and_then(|function| function.parameter.as_ref());
         let (Some(argument), Some(parameter), Some(source)) = (argument, parameter, &self.arg) else {
@@ -212,24 +212,16 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
     }
 }
 
-/// Whether a mean is computed anywhere; a form has it as quotients, and nobody knows it again.
+/// Whether a mean is computed anywhere. In a form, a mean is a quotient, which is not recognized.
 fn contains_mean(comp: &Comp) -> bool {
     let is_mean = |it: &Intrinsic| matches!(it, Intrinsic::FederatedMean | Intrinsic::FederatedWeightedMean);
     comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
 }
 
-/// Whether any number of a value is none.
+/// Whether a value has a NaN anywhere.
 fn contains_nan(value: &Value) -> bool {
     match value {
-        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| match scalar {
-            Scalar::Float16(number) => number.is_nan(),
-            Scalar::BFloat16(number) => number.is_nan(),
-            Scalar::Float32(number) => number.is_nan(),
-            Scalar::Float64(number) => number.is_nan(),
-            Scalar::Complex64(re, im) => re.is_nan() || im.is_nan(),
-            Scalar::Complex128(re, im) => re.is_nan() || im.is_nan(),
-            _ => false,
-        }),
+        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| scalar.wide().is_nan()),
         Value::Struct(elements) => elements.iter().any(contains_nan),
         Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
         Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),

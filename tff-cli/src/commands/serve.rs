@@ -2,6 +2,7 @@
 
 use super::ExecutorArgs;
 use crate::server::{self, ServerArgs};
+use anyhow::Result;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -9,10 +10,10 @@ Examples:
   tff serve --port 8000 --host 0.0.0.0 --tls-cert server.pem --tls-key server.key --tls-ca clients.pem
   tff serve --port 8000 --metrics-addr 127.0.0.1:9090 --log-format json -v";
 
-/// Serve computations to TFF's clients over gRPC, as tff-worker does.
+/// Serves computations to TFF's clients over gRPC, as tff-worker does.
 ///
 /// The services are tensorflow_federated.v0.ExecutorGroup, grpc.health.v1.Health and server
-/// reflection. SIGTERM lets the calls under way finish, SIGINT ends the server at once.
+/// reflection. SIGTERM lets running calls finish, SIGINT ends the server at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> ! {
-        server::run(&self.server, self.executor.executor())
+    pub(crate) fn run(&self) -> Result<()> {
+        server::run(&self.server, self.executor.executor()?)
     }
 }

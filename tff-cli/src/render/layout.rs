@@ -1,4 +1,4 @@
-//! Text that is written on one line where it fits and is broken where it does not.
+//! Text that is written on one line if it fits, and on several otherwise.
 
 use std::fmt;
 

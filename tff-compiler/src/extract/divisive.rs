@@ -1,4 +1,4 @@
-//! Splitting a function along intrinsics into three, without computing anything twice.
+//! Splits a function along intrinsics into three, without computing anything twice.
 
 use super::dependencies::{Class, called, classify};
 use super::normalized::Normalized;

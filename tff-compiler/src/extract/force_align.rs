@@ -1,4 +1,4 @@
-//! Splitting a function along intrinsics, by making one call of all calls of the same intrinsic.
+//! Splits a function along intrinsics, by merging all calls of the same intrinsic into one.
 
 use super::dependencies::{Class, called, classify};
 use super::normalized::Normalized;

@@ -1,4 +1,4 @@
-//! What changes the type of a computation on purpose, or makes several computations of one.
+//! Rewrites that change the type of a computation, or that split one computation into several.
 
 mod dependencies;
 mod divisive;

@@ -1,4 +1,4 @@
-//! The usual bits: what is at clients may differ, what is at the server does not.
+//! Sets the all-equal bits to the usual ones: values at clients may differ, a value at the server is all-equal.
 
 use crate::create::with_default_bits;
 use crate::error::PassError;

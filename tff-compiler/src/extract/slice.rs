@@ -1,5 +1,5 @@
-//! Parts of a function as functions of their own: what some results need of the locals, in terms
-//! of some parts of the parameter.
+//! Makes functions of parts of a function: the locals that some results need, as a function of some
+//! parts of the parameter.
 
 use super::normalized::Normalized;
 use super::subparameters::part;

@@ -1,4 +1,4 @@
-//! What one member computes: a federated computation without its placement.
+//! Removes the placement from a federated computation: the result is what one member computes.
 
 use crate::create::create_selection;
 use crate::error::{PassError, Problem};

@@ -1,8 +1,8 @@
-//! Forms: computations as several parts with fixed roles, for systems that run each part where and
+//! Forms: computations in several parts with fixed roles, for systems that run each part where and
 //! how they like.
 //!
-//! Each form is made from a computation, can be made a computation again, and can be put together
-//! from parts that come from elsewhere. Its parts are checked whenever it is made.
+//! A form is made from a computation, or from parts that come from elsewhere, and it can be made a
+//! computation again. Its parts are checked whenever it is made.
 
 mod broadcast;
 mod declare;

@@ -10,27 +10,27 @@ use tff_types::{DType, Type, TypeKind};
 
 /// One tensor of a binding.
 #[derive(Clone, Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct BoundTensor {
     pub(crate) tensor: TensorName,
-    pub(crate) form: Form,
+    pub(crate) content: Content,
     /// The type of this part: of a tensor or a sequence.
     pub(crate) ty: Type,
 }
 
-impl Leaf {
+impl BoundTensor {
     /// The number of TensorFlow's `DataType` that the tensor is of.
     pub(crate) fn dtype_number(&self) -> i32 {
-        match (self.form, self.ty.as_tensor()) {
-            (Form::Tensor, Some(tensor)) => tensor.dtype.number(),
-            (Form::Tensor | Form::Dataset, _) => VARIANT,
-            (Form::DatasetGraph, _) => DType::String.number(),
+        match (self.content, self.ty.as_tensor()) {
+            (Content::Tensor, Some(tensor)) => tensor.dtype.number(),
+            (Content::Tensor | Content::Dataset, _) => VARIANT,
+            (Content::DatasetGraph, _) => DType::String.number(),
         }
     }
 }
 
 /// What a tensor of a binding holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Content {
     /// A tensor of the type.
     Tensor,
     /// A dataset.
@@ -43,7 +43,11 @@ pub(crate) enum Form {
 ///
 /// # Errors
 /// [`GraphError::Binding`], [`GraphError::TensorName`], [`GraphError::UnsupportedType`].
-pub(crate) fn leaves(side: &'static str, ty: &Type, binding: &TensorFlowBinding) -> Result<Vec<Leaf>, GraphError> {
+pub(crate) fn bound_tensors(
+    side: &'static str,
+    ty: &Type,
+    binding: &TensorFlowBinding,
+) -> Result<Vec<BoundTensor>, GraphError> {
     let mut found = Vec::new();
     // The type bounds the depth.
     collect(side, ty, binding, &mut found)?;
@@ -54,10 +58,10 @@ fn collect(
     side: &'static str,
     ty: &Type,
     binding: &TensorFlowBinding,
-    found: &mut Vec<Leaf>,
+    found: &mut Vec<BoundTensor>,
 ) -> Result<(), GraphError> {
     let mismatch = || GraphError::Binding { side, ty: ty.clone() };
-    let (name, form) = match (ty.kind(), binding) {
+    let (name, content) = match (ty.kind(), binding) {
         (TypeKind::Struct(structure), TensorFlowBinding::Struct(bindings)) => {
             if structure.len() != bindings.len() {
                 return Err(mismatch());
@@ -65,17 +69,17 @@ fn collect(
             let mut pairs = structure.elements().iter().zip(bindings);
             return pairs.try_for_each(|(element, binding)| collect(side, &element.ty, binding, found));
         }
-        (TypeKind::Tensor(_), TensorFlowBinding::Tensor(name)) => (name, Form::Tensor),
+        (TypeKind::Tensor(_), TensorFlowBinding::Tensor(name)) => (name, Content::Tensor),
         (TypeKind::Sequence(_), TensorFlowBinding::Sequence(sequence)) => match sequence {
-            SequenceBinding::Variant(name) => (name, Form::Dataset),
-            SequenceBinding::GraphDef(name) => (name, Form::DatasetGraph),
+            SequenceBinding::Variant(name) => (name, Content::Dataset),
+            SequenceBinding::GraphDef(name) => (name, Content::DatasetGraph),
         },
         (TypeKind::Struct(_) | TypeKind::Tensor(_) | TypeKind::Sequence(_), _) => return Err(mismatch()),
         _ => return Err(GraphError::UnsupportedType { ty: ty.clone() }),
     };
     let tensor = TensorName::parse(name)
         .ok_or_else(|| GraphError::TensorName { user: format!("the binding of the {side}"), name: name.to_string() })?;
-    found.push(Leaf { tensor, form, ty: ty.clone() });
+    found.push(BoundTensor { tensor, content, ty: ty.clone() });
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::binding::{binding, tensors_of};
 use super::error::{GraphError, MAX_BYTES, MAX_NODES};
+use super::identity::SameBody;
 use super::library::{Library, Renames};
 use super::nodes::{self, Attrs, VARIANT};
 use super::read::{Index, pack, retain};
@@ -37,9 +38,9 @@ pub struct GraphBuilder {
     /// The graphs that were called.
     pub(super) sources: Vec<Arc<Source>>,
     /// Where in `sources` the graph of a computation is.
-    pub(super) by_content: HashMap<Key, usize>,
-    /// The same by the address of the computation.
-    pub(super) by_address: HashMap<usize, (Key, usize)>,
+    pub(super) by_content: HashMap<(Arc<TensorFlow>, FunctionType), usize>,
+    /// The same for the type that a computation had when it was called last.
+    pub(super) by_identity: HashMap<SameBody, (FunctionType, usize)>,
     /// The functions of each source that have another name here, those that copies share.
     pub(super) renames: HashMap<usize, Renames>,
     pub(super) calls: usize,
@@ -47,9 +48,6 @@ pub struct GraphBuilder {
     pub(super) initializers: Vec<Initializer>,
     versions: Option<tf::VersionDef>,
 }
-
-/// A computation and its type.
-type Key = (Arc<TensorFlow>, FunctionType);
 
 /// The op that initializes one of the graphs that were called.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Ids by which a runtime knows again what it has prepared before.
+//! Ids by which a runtime recognizes a graph that it has already prepared.
 
 use tff_ir::{SequenceBinding, TensorFlow, TensorFlowBinding};
 use tff_types::Type;

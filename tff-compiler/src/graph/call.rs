@@ -4,10 +4,11 @@
 //! are shared by all copies of all graphs in which they are the same, except those that own
 //! resources.
 
-use super::binding::{Form, Leaf, tensors_of};
+use super::binding::{BoundTensor, Content, tensors_of};
 use super::builder::{GraphBuilder, Initializer};
 use super::def::{prefix_session_names, rename_functions, rewrite_colocations};
 use super::error::GraphError;
+use super::identity::SameBody;
 use super::library::Renames;
 use super::source::{Init, Source, SourceInput};
 use super::wire::{Tensor, Wire};
@@ -61,8 +62,8 @@ impl GraphBuilder {
     /// Where in `sources` the graph of a computation is; it is read at its first use.
     fn source(&mut self, comp: &Arc<TensorFlow>, ty: &FunctionType) -> Result<usize, GraphError> {
         // Mostly it is the same one in memory, and then its bytes need not be looked at.
-        let address = Arc::as_ptr(comp).addr();
-        if let Some((_, position)) = self.by_address.get(&address).filter(|(key, _)| key.1 == *ty) {
+        let same = SameBody::of(comp);
+        if let Some((_, position)) = self.by_identity.get(&same).filter(|(known, _)| known == ty) {
             return Ok(*position);
         }
         let key = (comp.clone(), ty.clone());
@@ -73,9 +74,8 @@ impl GraphBuilder {
                 self.sources.len() - 1
             }
         };
-        self.by_content.insert(key.clone(), position);
-        // The key keeps the computation alive, and thereby its address.
-        self.by_address.insert(address, (key, position));
+        self.by_content.insert(key, position);
+        self.by_identity.insert(same, (ty.clone(), position));
         Ok(position)
     }
 
@@ -90,11 +90,11 @@ impl GraphBuilder {
         let mut given = Vec::new();
         argument.iter().for_each(|wire| wire.tensors().for_each(&mut |tensor| given.push(tensor.clone())));
         let mut arguments = Vec::with_capacity(given.len());
-        for (leaf, tensor) in source.parameter.iter().zip(given) {
-            arguments.push(if leaf.form == Form::DatasetGraph { self.serialize(&tensor)? } else { tensor });
+        for (bound, tensor) in source.parameter.iter().zip(given) {
+            arguments.push(if bound.content == Content::DatasetGraph { self.serialize(&tensor)? } else { tensor });
         }
         let needs_call = |init: &&Init| {
-            init.leaves.iter().any(|leaf| arguments.get(*leaf).is_some_and(|argument| argument.from_call))
+            init.fed.iter().any(|position| arguments.get(*position).is_some_and(|argument| argument.from_call))
         };
         let folded = source.init.as_ref().filter(needs_call);
         if let (Some(init), None) = (&source.init, folded) {
@@ -159,8 +159,8 @@ impl Copy<'_> {
         Ok(match input {
             SourceInput::Own { control: false, text } => format!("{}{text}", self.prefix),
             SourceInput::Own { control: true, text } => format!("^{}{text}", self.prefix),
-            SourceInput::Fed { control: false, leaf } => self.argument(*leaf)?.input(),
-            SourceInput::Fed { control: true, leaf } => format!("^{}", self.argument(*leaf)?.node),
+            SourceInput::Fed { control: false, position } => self.argument(*position)?.input(),
+            SourceInput::Fed { control: true, position } => format!("^{}", self.argument(*position)?.node),
             SourceInput::Token => graph.token()?.input(),
         })
     }
@@ -170,34 +170,39 @@ impl Copy<'_> {
     /// The result of the call.
     fn result(&self, graph: &mut GraphBuilder) -> Result<Wire, GraphError> {
         let ty = &self.source.result_ty;
-        let mut parts = self.source.result.iter().zip(&self.source.result_leaves);
+        let mut parts = self.source.result.iter().zip(&self.source.result_tensors);
         let mismatch = || GraphError::Binding { side: "result", ty: ty.clone() };
         let tensors = tensors_of(ty, &mut |_| {
-            let (input, leaf) = parts.next().ok_or_else(mismatch)?;
-            self.result_part(input, leaf, graph)
+            let (input, bound) = parts.next().ok_or_else(mismatch)?;
+            self.result_part(input, bound, graph)
         })?;
         Ok(Wire::new(ty.clone(), tensors))
     }
 
-    fn result_part(&self, input: &SourceInput, leaf: &Leaf, graph: &mut GraphBuilder) -> Result<Tensor, GraphError> {
+    fn result_part(
+        &self,
+        input: &SourceInput,
+        bound: &BoundTensor,
+        graph: &mut GraphBuilder,
+    ) -> Result<Tensor, GraphError> {
         let tensor = match input {
-            SourceInput::Fed { leaf, .. } => self.argument(*leaf)?.clone(),
+            SourceInput::Fed { position, .. } => self.argument(*position)?.clone(),
             SourceInput::Token => graph.token()?,
             SourceInput::Own { .. } => Tensor {
-                node: format!("{}{}", self.prefix, leaf.tensor.node).into(),
-                index: leaf.tensor.index,
+                node: format!("{}{}", self.prefix, bound.tensor.node).into(),
+                index: bound.tensor.index,
                 from_call: true,
             },
         };
-        if leaf.form == Form::DatasetGraph { graph.add("DatasetFromGraph", &[&tensor], &[]) } else { Ok(tensor) }
+        if bound.content == Content::DatasetGraph { graph.add("DatasetFromGraph", &[&tensor], &[]) } else { Ok(tensor) }
     }
 
-    fn argument(&self, leaf: usize) -> Result<&Tensor, GraphError> {
-        let missing = || match self.source.parameter.get(leaf) {
-            Some(leaf) => GraphError::MissingArgument { parameter: leaf.ty.clone() },
-            None => GraphError::IndexOutOfRange { index: leaf, len: self.source.parameter.len() },
+    fn argument(&self, position: usize) -> Result<&Tensor, GraphError> {
+        let missing = || match self.source.parameter.get(position) {
+            Some(bound) => GraphError::MissingArgument { parameter: bound.ty.clone() },
+            None => GraphError::IndexOutOfRange { index: position, len: self.source.parameter.len() },
         };
-        self.arguments.get(leaf).ok_or_else(missing)
+        self.arguments.get(position).ok_or_else(missing)
     }
 }
 
@@ -524,15 +529,15 @@ mod tests {
         let refused = |text: &str| check(&[&nodes(text)]);
         insta::assert_snapshot!(refused("y = Const()"), @"`the binding of the result` refers to the node `x`, which is not in the graph");
         insta::assert_snapshot!(refused("x = Neg(missing)"), @"`x` refers to the node `missing`, which is not in the graph");
-        insta::assert_snapshot!(refused("x = Neg(arg:one)"), @"`x` refers to `arg:one`, which is no name of a tensor");
-        insta::assert_snapshot!(refused("x = Neg(^)"), @"`x` refers to `^`, which is no name of a tensor");
+        insta::assert_snapshot!(refused("x = Neg(arg:one)"), @"`x` refers to `arg:one`, which is not the name of a tensor");
+        insta::assert_snapshot!(refused("x = Neg(^)"), @"`x` refers to `^`, which is not the name of a tensor");
         insta::assert_snapshot!(refused("x = Neg(arg)\nx = Neg(arg)"), @"two nodes of the graph are named `x`");
         insta::assert_snapshot!(refused("x = Neg(arg)\nf:\nf:"), @"two functions of the graph are named `f`");
         let cycle = refused("x = Merge(y)\ny = NextIteration(x)");
         assert!(cycle.contains("call0/x = Merge(call0/y)"), "{cycle}");
         let parameter = |name: &str| check(&[&nodes("x = Neg(arg)").replace("arg:0 ->", &format!("{name} ->"))]);
         insta::assert_snapshot!(parameter("missing:0"), @"`the binding of the parameter` refers to the node `missing`, which is not in the graph");
-        insta::assert_snapshot!(parameter("^arg"), @"`the binding of the parameter` refers to `^arg`, which is no name of a tensor");
+        insta::assert_snapshot!(parameter("^arg"), @"`the binding of the parameter` refers to `^arg`, which is not the name of a tensor");
         insta::assert_snapshot!(check(&[&nodes("x = Neg(arg)").replace("dtype=int32", "dtype=float")]), @"the placeholder `arg` is of dtype number 1, its type is int32");
         insta::assert_snapshot!(check(&["(<int32,int32> -> <>)\n<a:0,a> -> <>\na = Placeholder() dtype=int32"]), @"the parameter binds the tensor `a` twice");
     }

@@ -1,7 +1,7 @@
 //! Switching off the rewriting of functions at run time.
 //!
 //! TensorFlow optimizes the body of a function when a call op first runs it, in every session anew.
-//! What was compiled once gains nothing from that, and pays for it at each start.
+//! A compiled graph gains nothing from that, and pays for it at each start.
 
 use super::error::GraphError;
 use super::library::Library;
@@ -101,6 +101,6 @@ mod tests {
     #[test]
     fn a_config_that_is_none() {
         let comp = parse("( -> int32)\n -> a:0\na = PartitionedCall() config_proto=\"zz\"");
-        insta::assert_snapshot!(disable_call_rewriting(tensorflow(&comp)).unwrap_err(), @"the config of the node `a` is no ConfigProto");
+        insta::assert_snapshot!(disable_call_rewriting(tensorflow(&comp)).unwrap_err(), @"the config of the node `a` is not a ConfigProto");
     }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a graph, or with what is asked of it.
+//! What can be wrong with a graph, or with a request to build or change one.
 #![expect(missing_docs, reason = "the message of each variant documents it")]
 
 use tff_ir::{ArrayError, BuildError};
@@ -23,7 +23,7 @@ pub enum GraphError {
     DuplicateFunction { name: String },
     #[error("`{}` refers to the node `{}`, which is not in the graph", brief(user), brief(name))]
     MissingNode { user: String, name: String },
-    #[error("`{}` refers to `{}`, which is no name of a tensor", brief(user), brief(name))]
+    #[error("`{}` refers to `{}`, which is not the name of a tensor", brief(user), brief(name))]
     TensorName { user: String, name: String },
     #[error("the binding of the {side} does not fit its type, {}", brief(ty))]
     Binding { side: &'static str, ty: Type },
@@ -65,7 +65,7 @@ pub enum GraphError {
     TooManyNodes,
     #[error("the graph would have more than {MAX_BYTES} bytes")]
     TooLarge,
-    #[error("the config of the node `{}` is no ConfigProto", brief(node))]
+    #[error("the config of the node `{}` is not a ConfigProto", brief(node))]
     Config { node: String, source: tff_proto::DecodeError },
     #[error("the graph uses ops that are not allowed: {}", brief(&ops.join(", ")))]
     DisallowedOps { ops: Vec<String> },

@@ -1,5 +1,5 @@
-//! The graphs that do the same for every type, each a computation of its own: constants, operators,
-//! identity, packing. The reductions of intrinsics are made of them.
+//! Graphs for any type, each a computation of its own: constants, operators,
+//! identity, packing. The reductions of intrinsics consist of them.
 
 use super::builder::GraphBuilder;
 use super::error::GraphError;

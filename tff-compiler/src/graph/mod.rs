@@ -1,7 +1,7 @@
 //! TensorFlow graphs: built, merged and rewritten, without TensorFlow.
 //!
 //! A [`GraphBuilder`] makes one graph out of a parameter, constants, operators and calls of other
-//! graphs. What it hands out for each value is a [`Wire`]: a type and the tensors that make up the
+//! graphs. It returns a [`Wire`] for each value: a type and the tensors that make up the
 //! value. The functions of [`generic`] are the graphs that the reductions of intrinsics need,
 //! complete as computations.
 //!
@@ -30,6 +30,7 @@ mod constant;
 mod def;
 mod error;
 pub mod generic;
+mod identity;
 mod library;
 mod nodes;
 mod operator;
@@ -46,5 +47,6 @@ pub use cache_id::cache_id;
 pub use config::disable_call_rewriting;
 pub use error::GraphError;
 pub(crate) use error::brief;
+pub(crate) use identity::SameBody;
 pub use ops::{check_allowed_ops, check_disallowed_ops, op_names};
 pub use wire::Wire;

@@ -1,4 +1,4 @@
-//! Reading and writing graphs, and finding what of one is needed.
+//! Reads and writes graphs, and finds which nodes of a graph are needed.
 
 use super::def::{Input, rewrite_colocations};
 use super::error::{GraphError, MAX_BYTES, MAX_NODES};

@@ -1,6 +1,6 @@
-//! A graph that is about to be called: what of it is needed, and what each input refers to.
+//! A graph that is about to be called: which of its nodes are needed, and what each input refers to.
 
-use super::binding::{Leaf, leaves};
+use super::binding::{BoundTensor, bound_tensors};
 use super::def::{Input, TensorName};
 use super::error::GraphError;
 use super::library::Library;
@@ -20,10 +20,10 @@ pub(crate) struct Source {
     /// The inputs of each node.
     pub(crate) inputs: Vec<Vec<SourceInput>>,
     /// What the argument is fed to.
-    pub(crate) parameter: Vec<Leaf>,
+    pub(crate) parameter: Vec<BoundTensor>,
     /// What the result is made of.
     pub(crate) result: Vec<SourceInput>,
-    pub(crate) result_leaves: Vec<Leaf>,
+    pub(crate) result_tensors: Vec<BoundTensor>,
     pub(crate) result_ty: Type,
     pub(crate) init: Option<Init>,
     pub(crate) library: Library,
@@ -40,7 +40,7 @@ pub(crate) enum SourceInput {
     /// A node or output of the same graph, as written but without `^`.
     Own { control: bool, text: String },
     /// A part of the argument.
-    Fed { control: bool, leaf: usize },
+    Fed { control: bool, position: usize },
     /// The token of the session.
     Token,
 }
@@ -53,12 +53,13 @@ pub(crate) struct Init {
     /// The nodes it needs, itself included.
     pub(crate) needs: HashSet<String>,
     /// The parts of the argument it needs.
-    pub(crate) leaves: BTreeSet<usize>,
+    pub(crate) fed: BTreeSet<usize>,
 }
 
 /// What stands in the place of tensors of the graph.
 struct Feeds<'a> {
-    leaves: HashMap<(&'a str, u32), usize>,
+    /// The positions of the tensors that are fed, by where they are.
+    fed: HashMap<(&'a str, u32), usize>,
     token: Option<TensorName>,
     index: &'a Index<'a>,
 }
@@ -71,18 +72,18 @@ impl Source {
     pub(crate) fn read(comp: &TensorFlow, ty: &FunctionType) -> Result<Self, GraphError> {
         let graph = unpack(&comp.graph)?;
         let parameter = match (&ty.parameter, &comp.parameter) {
-            (Some(ty), Some(binding)) => leaves("parameter", ty, binding)?,
+            (Some(ty), Some(binding)) => bound_tensors("parameter", ty, binding)?,
             (None, None) => Vec::new(),
             (Some(ty), None) => return Err(GraphError::Binding { side: "parameter", ty: ty.clone() }),
             (None, Some(_)) => return Err(GraphError::Binding { side: "parameter", ty: ty.result.clone() }),
         };
-        let result_leaves = leaves("result", &ty.result, &comp.result)?;
+        let result_tensors = bound_tensors("result", &ty.result, &comp.result)?;
         let index = Index::new(&graph.node)?;
         let feeds = Feeds::new(&parameter, TensorName::parse(&comp.session_token), &index)?;
 
-        let result: Vec<_> = result_leaves.iter().map(|leaf| feeds.resolve_tensor(&leaf.tensor)).collect();
-        let result_roots = result_leaves.iter().zip(&result).filter_map(|(leaf, input)| match input {
-            SourceInput::Own { .. } => Some(("the binding of the result", leaf.tensor.node.as_ref())),
+        let result: Vec<_> = result_tensors.iter().map(|bound| feeds.resolve_tensor(&bound.tensor)).collect();
+        let result_roots = result_tensors.iter().zip(&result).filter_map(|(bound, input)| match input {
+            SourceInput::Own { .. } => Some(("the binding of the result", bound.tensor.node.as_ref())),
             SourceInput::Fed { .. } | SourceInput::Token => None,
         });
         let roots = result_roots.chain(init_root(comp));
@@ -101,7 +102,7 @@ impl Source {
             inputs,
             parameter,
             result,
-            result_leaves,
+            result_tensors,
             result_ty: ty.result.clone(),
             init,
             owners: library.resource_owners(),
@@ -118,45 +119,45 @@ impl Init {
         nodes: &[tf::NodeDef],
         feeds: &Feeds<'_>,
     ) -> Result<Self, GraphError> {
-        let mut leaves = BTreeSet::new();
+        let mut fed = BTreeSet::new();
         let needed = index.needed([root], &mut |input| {
-            leaves.extend(feeds.leaf(input));
+            fed.extend(feeds.position(input));
             feeds.is_fed(input)
         })?;
         let needs = nodes.iter().zip(needed).filter(|(_, needed)| *needed).map(|(node, _)| node.name.clone());
-        Ok(Self { node: root.1.to_owned(), needs: needs.collect(), leaves })
+        Ok(Self { node: root.1.to_owned(), needs: needs.collect(), fed })
     }
 }
 
 impl<'a> Feeds<'a> {
     /// # Errors
     /// [`GraphError::MissingNode`], [`GraphError::BoundTwice`], [`GraphError::Placeholder`].
-    fn new(parameter: &'a [Leaf], token: Option<TensorName>, index: &'a Index<'a>) -> Result<Self, GraphError> {
-        let mut leaves = HashMap::with_capacity(parameter.len());
-        for (position, leaf) in parameter.iter().enumerate() {
-            let name = &leaf.tensor;
+    fn new(parameter: &'a [BoundTensor], token: Option<TensorName>, index: &'a Index<'a>) -> Result<Self, GraphError> {
+        let mut fed = HashMap::with_capacity(parameter.len());
+        for (position, bound) in parameter.iter().enumerate() {
+            let name = &bound.tensor;
             let user = "the binding of the parameter".to_owned();
             let node = index
                 .get(&name.node)
                 .ok_or_else(|| GraphError::MissingNode { user, name: name.node.as_ref().to_owned() })?;
-            check_placeholder(node, leaf)?;
-            if leaves.insert((name.node.as_ref(), name.index), position).is_some() {
+            check_placeholder(node, bound)?;
+            if fed.insert((name.node.as_ref(), name.index), position).is_some() {
                 return Err(GraphError::BoundTwice { name: name.node.as_ref().to_owned() });
             }
         }
-        Ok(Self { leaves, token, index })
+        Ok(Self { fed, token, index })
     }
 
     /// The part of the argument that an input refers to.
     ///
     /// To run after a placeholder means to run after what is fed to it; other nodes run although
     /// their output is fed.
-    fn leaf(&self, input: Input<'_>) -> Option<usize> {
+    fn position(&self, input: Input<'_>) -> Option<usize> {
         match input {
-            Input::Data(node, index) => self.leaves.get(&(node, index)).copied(),
+            Input::Data(node, index) => self.fed.get(&(node, index)).copied(),
             Input::Control(node) => {
                 let is_placeholder = self.index.get(node).is_some_and(is_placeholder);
-                if is_placeholder { self.leaves.get(&(node, 0)).copied() } else { None }
+                if is_placeholder { self.fed.get(&(node, 0)).copied() } else { None }
             }
         }
     }
@@ -169,15 +170,15 @@ impl<'a> Feeds<'a> {
     }
 
     fn is_fed(&self, input: Input<'_>) -> bool {
-        self.leaf(input).is_some() || self.is_token(input)
+        self.position(input).is_some() || self.is_token(input)
     }
 
     /// What an input refers to; `None` where there is nothing to wait for.
     fn resolve(&self, text: &str) -> Option<SourceInput> {
         let input = Input::parse(text)?;
         let control = matches!(input, Input::Control(_));
-        if let Some(leaf) = self.leaf(input) {
-            return Some(SourceInput::Fed { control, leaf });
+        if let Some(position) = self.position(input) {
+            return Some(SourceInput::Fed { control, position });
         }
         if self.is_token(input) {
             return (!control).then_some(SourceInput::Token);
@@ -187,8 +188,8 @@ impl<'a> Feeds<'a> {
 
     fn resolve_tensor(&self, name: &TensorName) -> SourceInput {
         let input = Input::Data(&name.node, name.index);
-        if let Some(leaf) = self.leaf(input) {
-            SourceInput::Fed { control: false, leaf }
+        if let Some(position) = self.position(input) {
+            SourceInput::Fed { control: false, position }
         } else if self.is_token(input) {
             SourceInput::Token
         } else {
@@ -202,7 +203,7 @@ fn is_placeholder(node: &tf::NodeDef) -> bool {
 }
 
 /// What is fed to a placeholder must be of its element type; of other nodes this is not known.
-fn check_placeholder(node: &tf::NodeDef, leaf: &Leaf) -> Result<(), GraphError> {
+fn check_placeholder(node: &tf::NodeDef, bound: &BoundTensor) -> Result<(), GraphError> {
     if !is_placeholder(node) {
         return Ok(());
     }
@@ -210,9 +211,9 @@ fn check_placeholder(node: &tf::NodeDef, leaf: &Leaf) -> Result<(), GraphError> 
         Some(Value::Type(number)) => *number,
         _ => 0,
     };
-    if leaf.dtype_number() == found {
+    if bound.dtype_number() == found {
         Ok(())
     } else {
-        Err(GraphError::Placeholder { node: node.name.clone(), ty: leaf.ty.clone(), found })
+        Err(GraphError::Placeholder { node: node.name.clone(), ty: bound.ty.clone(), found })
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Tensor {
     pub(super) ty: TensorType,
 }
 
-/// Makes a module of one computation. That operands go together is for who uses it to see to.
+/// Makes a module of one computation. The caller makes sure that operands go together.
 #[derive(Debug, Default)]
 pub(super) struct ModuleBuilder {
     instructions: Vec<HloInstructionProto>,

@@ -6,8 +6,8 @@
 //! those of the result.
 //!
 //! XLA has neither strings nor sequences, needs the size of every dimension, and cannot fail while
-//! it runs. What is not possible for this reason, or is wrong in itself, gives no module: then the
-//! graph takes its place, or the error that it gives.
+//! it runs. If a computation is not possible for this reason, or is wrong in itself, there is no module:
+//! then the graph takes its place, or the error that making the graph gives.
 //!
 //! Everything here is deterministic: the same calls give the same bytes, in every process.
 //!

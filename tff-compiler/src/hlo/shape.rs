@@ -16,7 +16,7 @@ pub(super) fn array(ty: &TensorType) -> ShapeProto {
     ShapeProto {
         element_type: primitive_type(ty.dtype).unwrap_or_default().into(),
         is_dynamic_dimension: vec![false; dimensions.len()],
-        // Constants, all of them scalars, need a layout; else XLA chooses it.
+        // Constants, which are all scalars, need a layout; for others, XLA chooses it.
         layout: dimensions.is_empty().then(Bytes::new),
         dimensions,
         ..ShapeProto::default()
@@ -28,7 +28,7 @@ pub(super) fn tuple(shapes: Vec<ShapeProto>) -> ShapeProto {
     ShapeProto { element_type: PrimitiveType::Tuple.into(), tuple_shapes: shapes, ..ShapeProto::default() }
 }
 
-/// What XLA calls the element type; it has no strings.
+/// What XLA calls the element type; it has no strings. A table of its own, because the numbers are XLA's.
 const fn primitive_type(dtype: DType) -> Option<PrimitiveType> {
     Some(match dtype {
         DType::Bool => PrimitiveType::Pred,
@@ -54,7 +54,8 @@ pub(super) fn scalar_ty(dtype: DType) -> TensorType {
     TensorType { dtype, shape: Shape::scalar() }
 }
 
-/// A scalar as a constant; there are none of strings.
+/// A scalar as a constant; there are none of strings. A table of its own, because XLA's message has other fields than
+/// the protocol's: some dtypes are lists of numbers, others bytes.
 pub(super) fn literal(scalar: &Scalar) -> Option<LiteralProto> {
     let shape = array(&scalar_ty(scalar.dtype()));
     let mut literal = LiteralProto { shape: Some(shape), ..LiteralProto::default() };

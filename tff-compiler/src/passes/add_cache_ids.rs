@@ -1,4 +1,4 @@
-//! Gives every TensorFlow body an id, by which runtimes know it again.
+//! Gives every TensorFlow body an id, by which runtimes recognize it.
 
 use crate::bodies::transform_bodies;
 use crate::error::PassError;

@@ -1,4 +1,4 @@
-//! Refuses graphs with ops that are not wanted.
+//! Refuses graphs with ops that the caller does not allow.
 
 use crate::bodies::transform_bodies;
 use crate::error::PassError;

@@ -29,7 +29,7 @@ impl Pass for CompileLocalSubcomputations {
         let transformed = transform_preorder(comp, &mut |comp| match wrapped(comp) {
             _ if local.get(comp).is_none() => Ok(None),
             Some(graph) => {
-                has_other_type |= !comp.ty().is_equivalent_to(graph.ty());
+                has_other_type |= comp.ty() != graph.ty();
                 Ok(Some(graph.clone()))
             }
             None => compile_to_graph(comp).map(Some),

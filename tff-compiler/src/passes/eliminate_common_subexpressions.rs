@@ -1,4 +1,4 @@
-//! Computes what is computed twice once, where that gives the same.
+//! Computes equal expressions once, if that gives the same result.
 
 use crate::error::PassError;
 use crate::graph::op_names;

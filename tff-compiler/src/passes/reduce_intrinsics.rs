@@ -1,4 +1,4 @@
-//! Replaces intrinsics that no runtime computes by functions that do the same.
+//! Replaces intrinsics that the evaluator does not implement by functions that do the same.
 
 use crate::error::{PassError, Problem};
 use crate::leaves::Leaves;
@@ -17,7 +17,7 @@ use tff_types::Type;
 /// TensorFlow graphs otherwise. Where nothing is known, they are modules if all compiled computations
 /// are.
 ///
-/// An intrinsic that nobody knows is an error.
+/// An unknown intrinsic is an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReduceIntrinsics {
     /// Whether to replace secure aggregations, too, by what computes the same **without any

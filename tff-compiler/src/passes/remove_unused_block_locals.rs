@@ -1,6 +1,6 @@
-//! Drops the locals of blocks that no result needs, and blocks without locals.
+//! Drops locals that no result needs, and blocks without locals.
 //!
-//! What a local calls is not called any more: computations have no effects but their results.
+//! The calls in a dropped local are gone. That is right: computations have no effects besides their results.
 
 use crate::error::PassError;
 use crate::pass::Pass;

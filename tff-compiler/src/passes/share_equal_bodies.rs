@@ -1,4 +1,4 @@
-//! Makes equal graphs and modules one in memory, so that they are prepared once.
+//! Keeps one copy in memory of equal graphs and modules, so that they are prepared once.
 
 use crate::error::PassError;
 use crate::pass::Pass;

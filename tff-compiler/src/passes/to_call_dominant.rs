@@ -1,9 +1,9 @@
-//! Call-dominant form: every call is a local of a block, in the order of evaluation, and what is
-//! left around them only selects, packs and makes functions.
+//! Brings a computation into call-dominant form: every call is a local of a block, in the order of
+//! evaluation. The rest only selects, packs and makes functions.
 //!
 //! The computation is evaluated symbolically. A name stands for a value: a computation without
 //! calls, a struct, or a function together with what the names in it stand for. Calling a function
-//! evaluates its result anew; only calls of what is not known here (intrinsics, graphs, parameters)
+//! evaluates its result anew; only calls of unknown functions (intrinsics, graphs, parameters)
 //! remain. A function that is still needed as a value is written out where it is needed, with a
 //! parameter of a name of its own, so nothing is ever captured.
 

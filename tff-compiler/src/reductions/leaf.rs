@@ -1,4 +1,4 @@
-//! The functions that the bodies of intrinsics call, as what one leaf or the other runs.
+//! The functions that the bodies of intrinsics call, as TensorFlow graphs or as XLA modules.
 
 use crate::elementwise::{BinaryOp, Fill};
 use crate::error::Problem;

@@ -1,5 +1,5 @@
-//! What intrinsics are made of: for each that no runtime computes by itself, a function that does
-//! the same by those that runtimes compute and by graphs or modules.
+//! The bodies of intrinsics. An intrinsic that the evaluator does not implement has a body here: a function
+//! of intrinsics that the evaluator implements, and of graphs or modules.
 
 mod federated;
 mod generic;

@@ -103,7 +103,7 @@ fn int() -> Type {
 
 /// `(f -> (let x1=f(…),x2=f(x1),… in xn))`.
 fn chain(calls: usize) -> Comp {
-    let ty = Type::unary_op(int()).unwrap();
+    let ty = Type::function(Some(int()), int()).unwrap();
     let f = Comp::reference("f", ty.clone()).unwrap();
     let x = |index: usize| Comp::reference(format!("x{index}"), int()).unwrap();
     let locals = (1..=calls).map(|index| (format!("x{index}"), Comp::call(f.clone(), Some(x(index - 1))).unwrap()));

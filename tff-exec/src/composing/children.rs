@@ -1,4 +1,4 @@
-//! The children of one run, what they were sent, and the intrinsics that they do.
+//! The children of one run, the values they were sent, and the intrinsics they run.
 
 use super::Child;
 use super::held::{Held, Part, read_placed};
@@ -8,6 +8,7 @@ use crate::values::wire::Writer;
 use crate::{Clients, ExecError, Function, Value};
 use std::any::Any;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use tff_ir::{Comp, Intrinsic};
 use tff_proto::v0 as pb;
@@ -18,29 +19,43 @@ pub(crate) struct Children {
     children: Vec<Arc<dyn Child>>,
     n_clients: usize,
     options: CallOptions,
-    /// What was sent that more than one intrinsic may need, such as a broadcast model. The value is
-    /// kept, so that no other comes to have its address.
-    sent: Mutex<HashMap<Key, (Value, Held)>>,
+    /// What was sent that more than one intrinsic may need, such as a broadcast model.
+    sent: Mutex<HashMap<Same, Held>>,
 }
 
-/// What tells values apart as long as they live.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
-    Server(usize),
-    AllEqual(usize),
-    Each(usize),
-    Function(usize),
-}
+/// A value as a key: equal to itself and its clones, and to no other. It keeps the value alive, so no
+/// other value comes to be where this one is in memory.
+struct Same(Value);
 
-impl Key {
+impl Same {
     fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Server(member) => Some(Self::Server(Arc::as_ptr(member).addr())),
-            Value::Clients(Clients::AllEqual(member)) => Some(Self::AllEqual(Arc::as_ptr(member).addr())),
-            Value::Clients(Clients::Each(members)) => Some(Self::Each(members.as_ptr().addr())),
-            Value::Function(function) => function.address().map(Self::Function),
+        let key = Self(value.clone());
+        key.identity().is_some().then_some(key)
+    }
+
+    /// The kind of value, and where in memory it is.
+    fn identity(&self) -> Option<(u8, usize)> {
+        match &self.0 {
+            Value::Server(member) => Some((0, Arc::as_ptr(member).addr())),
+            Value::Clients(Clients::AllEqual(member)) => Some((1, Arc::as_ptr(member).addr())),
+            Value::Clients(Clients::Each(members)) => Some((2, members.as_ptr().addr())),
+            Value::Function(function) => function.address().map(|address| (3, address)),
             _ => None,
         }
+    }
+}
+
+impl PartialEq for Same {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Same {}
+
+impl Hash for Same {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
     }
 }
 
@@ -93,13 +108,13 @@ impl Children {
         {
             return Ok(held.clone());
         }
-        let Some(key) = Key::of(value) else { return self.send(value) };
+        let Some(key) = Same::of(value) else { return self.send(value) };
         let sent = || self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, held)) = sent().get(&key) {
+        if let Some(held) = sent().get(&key) {
             return Ok(held.clone());
         }
         let held = self.send(value)?;
-        sent().insert(key, (value.clone(), held.clone()));
+        sent().insert(key, held.clone());
         Ok(held)
     }
 

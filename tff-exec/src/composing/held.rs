@@ -51,7 +51,7 @@ pub(super) fn read_placed(child: &dyn Child, message: &pb::Value, ty: &Type) -> 
     read.map_err(|error| sent_by(child, error))
 }
 
-/// Says who sent what is wrong.
+/// Names the worker that sent the wrong value.
 fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
     error.at(format!("worker {}", child.name()))
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use tff_proto::v0 as pb;
 
-/// Who is told a value, or why there is none.
+/// A listener that gets a value, or the error in its place.
 pub type Receive = Box<dyn FnOnce(Result<pb::Value, ExecError>) + Send>;
 
 /// An executor elsewhere, which makes values step by step for some of the clients: the protocol's executor

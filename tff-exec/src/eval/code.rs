@@ -1,9 +1,9 @@
-//! From a computation to code: names become positions, leaves become slots to be prepared once.
+//! Turns a computation into code: names become indexes, compiled computations become slots that are prepared once.
 
+use super::data::resolve;
 use super::function::Kind;
 use super::host::Host;
 use super::intrinsic::native;
-use crate::values::check;
 use crate::{ExecError, Function, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -52,14 +52,7 @@ pub(crate) struct DataCode {
 
 impl DataCode {
     pub(crate) fn value(&self, host: &dyn Host) -> &Result<Value, ExecError> {
-        self.value.get_or_init(|| {
-            let Some(backend) = host.data() else {
-                return Err(ExecError::Unsupported("data that is no part of the computation".to_owned()));
-            };
-            let value = backend.resolve(&self.content, &self.ty)?;
-            check(&value, &self.ty, None)?;
-            Ok(value)
-        })
+        self.value.get_or_init(|| resolve(&self.content, &self.ty, host.data()))
     }
 }
 

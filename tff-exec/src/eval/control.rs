@@ -1,4 +1,4 @@
-//! What ends a run early, and who is told how far it is.
+//! What ends a run early, and the listener for its progress.
 
 use crate::ExecError;
 use crate::leaf::{self, Until};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tff_ir::Intrinsic;
 
-/// How one call of a program is run: when it ends early, and who follows it.
+/// The options of one call of a program: when it ends early, and the listener for its progress.
 ///
 /// A call that ends early does so between two calls of functions, or while a TensorFlow graph runs: a
 /// module of XLA that runs is not interrupted. Workers are not waited for.

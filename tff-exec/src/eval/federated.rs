@@ -1,8 +1,8 @@
-//! The federated intrinsics: what they take, and what they mean.
+//! The federated intrinsics.
 //!
-//! Semantics: client values in client order; aggregation is a left fold from zero over the
-//! clients, which for no clients is zero; `merge` joins partial aggregates of several workers and
-//! is not called here.
+//! Values of clients are in the order of the clients. An aggregation is a left fold from zero over
+//! them; for no clients, it is zero. `merge` joins partial aggregates of several workers and is not
+//! called here.
 
 use super::run::Context;
 use crate::{Clients, ExecError, Sequence, Value};
@@ -169,7 +169,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     Ok(Value::at_clients(sequences))
 }
 
-/// The element type of the selected sequences: from the intrinsic's own type, else from the
+/// The element type of the selected sequences: from the intrinsic's own type, or else from the
 /// function's.
 fn select_element(ty: &Type, select_fn: &Value) -> Result<Type, ExecError> {
     let declared = ty

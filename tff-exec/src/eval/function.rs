@@ -1,5 +1,5 @@
-//! Functions: what is behind a function value, how one is made, and functions as computations
-//! again, for those who must be sent them.
+//! Functions: the content of a function value, how one is made, and how it becomes a computation
+//! again, for workers that must get them.
 
 use super::code::{Code, LambdaCode, compile};
 use super::host::Host;

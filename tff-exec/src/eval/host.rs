@@ -1,4 +1,4 @@
-//! What the evaluator needs of others: who runs leaves, and who computes for clients elsewhere.
+//! The two traits that the evaluator needs: one runs leaves, one computes for clients elsewhere.
 
 use super::run::Context;
 use crate::leaf::Prepared;

@@ -1,13 +1,14 @@
 //! The one evaluator: environment, closures and federated values together.
 //!
-//! A computation is compiled once to [`code`], in which every reference is a position in a frame
-//! or among the captured values of its closure; [`run`] walks that and evaluates what is needed.
+//! A computation is turned once into [`code`], in which every reference is an index into a frame
+//! or into the captured values of its closure; [`run`] walks that and evaluates what is needed.
 //! [`part`] is what is known of values meanwhile. Intrinsics are plain functions over values in
-//! [`federated`] and [`sequences`]. [`function`] is what function values are. [`host`] is what the
-//! evaluator needs of whoever runs it.
+//! [`federated`] and [`sequences`]. [`function`] has the function values. [`host`] is what the
+//! evaluator needs from the code that runs it.
 
 mod code;
 mod control;
+mod data;
 mod federated;
 mod function;
 mod host;

@@ -46,7 +46,8 @@ pub struct Options {
     pub compile: Option<Arc<Compile>>,
     /// Is asked before the leaves of this crate to prepare a compiled computation.
     pub leaf: Option<Arc<PrepareLeaf>>,
-    /// What finds the values of `data` in computations. Without it, data that is needed is refused.
+    /// What finds the values of `data` in computations. Without it, only data that is an array or a value itself
+    /// has one; other data is refused when it is needed.
     pub data: Option<Arc<dyn DataBackend>>,
     /// The workers on which programs have their clients; without them, clients are computed here.
     pub workers: Option<Arc<dyn Workers>>,

@@ -43,7 +43,7 @@ impl Program {
         self.call_with(argument, n_clients, &CallOptions::default())
     }
 
-    /// The same as [`Self::call`], with a deadline, a way to cancel the call, or somebody who follows it.
+    /// The same as [`Self::call`], with a deadline, a way to cancel the call, or a listener for its progress.
     ///
     /// # Errors
     /// Those of [`Self::call`]; [`ExecError::Deadline`], [`ExecError::GivenUp`].

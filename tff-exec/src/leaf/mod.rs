@@ -1,4 +1,4 @@
-//! Leaves: what runs a compiled computation, prepared once and called many times.
+//! Leaves run compiled computations: each is prepared once and called many times.
 
 mod recent;
 pub mod tensorflow;
@@ -11,6 +11,7 @@ pub(crate) use until::check;
 
 use crate::{ExecError, Value};
 use std::fmt;
+use tff_types::Brief;
 
 /// A compiled computation, ready to be called from any thread, also from several at once.
 ///
@@ -43,18 +44,8 @@ pub trait Prepared: Send + Sync + fmt::Debug {
 
 /// The words of a message of a native library on one line, cut where they are very many.
 fn one_line(message: &str) -> String {
-    /// The most characters that are kept.
-    const MAX_LEN: usize = 1000;
-    let mut line = String::with_capacity(message.len());
-    for word in message.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if let Some((end, _)) = line.char_indices().nth(MAX_LEN) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
+    /// The most characters, with the ellipsis.
+    const MAX_LEN: usize = 1001;
+    let words: Vec<&str> = message.split_whitespace().collect();
+    Brief::start(&words.join(" "), MAX_LEN).to_string()
 }

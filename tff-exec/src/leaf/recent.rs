@@ -1,5 +1,5 @@
-//! A store of things that are expensive to make and to keep: it lets go of what nobody uses any
-//! more, after a while, and sooner where that is much.
+//! A store of values that are expensive to make and to keep. It drops a value some time after its
+//! last use, and sooner if the unused values are large.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ pub struct Keep {
     pub max_values: usize,
     /// The most bytes of the values that nobody uses, as they are estimated.
     pub max_unused_bytes: usize,
-    /// How long a value is kept that nobody uses.
+    /// How long a value is kept after its last use.
     pub unused_for: Duration,
 }
 
@@ -44,7 +44,7 @@ struct Entry<K, V: ?Sized> {
     bytes: usize,
     /// The look-up that found it last.
     used: u64,
-    /// When it was first seen that nobody uses it any more.
+    /// When it was first seen without a user.
     unused_since: Option<Instant>,
 }
 
@@ -56,7 +56,7 @@ impl<K: Clone, V: ?Sized> Recent<K, V> {
 
     /// The value of a key, made unless it is there, with an estimate of the bytes that it takes.
     /// `same` is a quick test that two keys are the same in memory, `equal` that they are equal; the
-    /// key is replaced by the equal one, since who asked last is likely to ask again.
+    /// key is replaced by the equal one, since the last user is likely to ask again.
     ///
     /// # Errors
     /// Those of `make`; nothing is stored then.
@@ -175,7 +175,7 @@ mod tests {
         get(&store, 2, 60);
         get(&store, 3, 50);
         store.tidy();
-        // Of those that nobody uses, the last one; what is used does not count.
+        // The last one that nobody uses; values in use do not count.
         assert_eq!(store.size(), (2, 1050));
         drop(used);
         store.tidy();

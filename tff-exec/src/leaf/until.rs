@@ -1,4 +1,4 @@
-//! When a run of a leaf is to end, whether it is done or not.
+//! The deadline and the cancellation of a run of a leaf.
 
 use crate::ExecError;
 use std::sync::Arc;

@@ -195,5 +195,5 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 }
 
 fn first_line(message: &str) -> String {
-    message.lines().next().unwrap_or_default().chars().take(2_000).collect()
+    message.lines().next().unwrap_or_default().to_owned()
 }

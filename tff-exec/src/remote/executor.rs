@@ -1,4 +1,4 @@
-//! An executor on a worker: values under numbers of ours, made by calls that are under way.
+//! An executor on a worker. It gives values their numbers before the calls that make them are done.
 
 use super::connection::{Client, Connection, Rpc};
 use crate::{Child, ExecError, Receive};
@@ -54,7 +54,7 @@ struct RemoteValue {
 
 impl Drop for RemoteValue {
     fn drop(&mut self) {
-        // The worker gives up what nobody waits for.
+        // The worker ends work that nobody waits for.
         self.computing.iter().for_each(AbortHandle::abort);
     }
 }
@@ -262,7 +262,7 @@ impl Child for RemoteExecutor {
 async fn known(mut reference: Reference) -> Result<Arc<Named>, ExecError> {
     match reference.wait_for(Option::is_some).await {
         Ok(outcome) => outcome.clone().unwrap_or(Err(ExecError::GivenUp)),
-        // The runtime is gone, and with it whoever waits.
+        // The runtime is gone, and with it everything that waits.
         Err(_) => Err(ExecError::GivenUp),
     }
 }

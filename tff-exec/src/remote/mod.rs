@@ -2,7 +2,7 @@
 //! own or TFF's.
 //!
 //! [`RemoteExecutor`] makes values on one worker, [`RemoteWorkers`] spreads the clients of programs over
-//! several. Whoever uses these blocks as in plain code: a small runtime of their own does the calls.
+//! several. Their methods block; a small runtime of their own makes the calls.
 //! Requests are in the dialect of TFF 0.87, with arrays and serialized datasets.
 
 mod connection;
@@ -51,7 +51,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// Whom to trust, and how to show who one is. Everything is PEM.
+/// The certificates to trust, and our own certificate with its key. Everything is PEM.
 #[derive(Clone)]
 pub struct RemoteTls {
     /// The certificates that sign those of the workers.
@@ -62,7 +62,7 @@ pub struct RemoteTls {
 
 impl fmt::Debug for RemoteTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The key is nobody's business.
+        // The private key must not be printed.
         f.debug_struct("RemoteTls").field("identity", &self.identity.is_some()).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Several workers: clients spread evenly over those that are there.
+//! Several workers: clients spread evenly over those that can be reached.
 
 use super::connection::Connection;
 use super::{RemoteExecutor, RemoteOptions};
@@ -204,7 +204,7 @@ impl Workers for RemoteWorkers {
                 Err(error) if matches!(error.cause(), ExecError::WorkerUnavailable { .. }) => error,
                 outcome => return outcome,
             };
-            // Who has lost what it held needs a new executor, and who is gone will not give one.
+            // A worker that has lost its values needs a new executor; a worker that is gone cannot make one.
             self.members.iter().for_each(|member| member.kept().clear());
             if retries == 0 {
                 return Err(error);

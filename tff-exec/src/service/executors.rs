@@ -93,7 +93,7 @@ impl Executors {
         Self { executor, live, service_id, table: Mutex::default() }
     }
 
-    /// The id of the session for these cardinalities, made if there is none; one more user.
+    /// The id of the session for these cardinalities, which is made if it does not exist; adds a user.
     pub(super) fn acquire(&self, cardinalities: &[pb::Cardinality]) -> Result<String, Status> {
         let mut by_uri = BTreeMap::new();
         for cardinality in cardinalities {

@@ -1,7 +1,7 @@
 //! The gRPC service `tensorflow_federated.v0.ExecutorGroup`, as a drop-in for TFF's own worker.
 //!
-//! An executor of the protocol is a [`crate::Session`]: one for each set of cardinalities, shared by all
-//! clients that ask for it and counted. Nothing here computes: requests are read, sessions record
+//! An executor of the protocol is a [`crate::Session`]: one for each set of cardinalities. All clients that
+//! ask for it share it, and their number is counted. Nothing here computes: requests are read, sessions record
 //! and start work on the executor's pool, and `Compute` waits without a thread.
 
 mod connections;

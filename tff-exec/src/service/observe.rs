@@ -1,5 +1,4 @@
-//! What is known of every call, whatever it does: an id for the logs, its outcome, and how many
-//! are under way.
+//! What all calls share: an id for the logs, the outcome, and the number of running calls.
 
 use crate::values::status_code;
 use std::convert::Infallible;

@@ -66,7 +66,7 @@ pub struct Tls {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The key is nobody's business.
+        // The private key must not be printed.
         f.debug_struct("Tls").field("client_ca", &self.client_ca.is_some()).finish_non_exhaustive()
     }
 }
@@ -206,7 +206,7 @@ async fn expire(executors: &Executors, ttl: Option<Duration>) {
     }
 }
 
-/// Lets go of prepared computations that nobody uses any more, from time to time, for ever.
+/// Drops prepared computations that nobody uses any more, from time to time, for ever.
 async fn tidy(executor: Executor) {
     loop {
         tokio::time::sleep(TIDY).await;

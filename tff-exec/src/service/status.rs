@@ -31,6 +31,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Worker { .. }
         | ExecError::Internal(_) => Code::Internal,
         ExecError::Mismatch { .. }
+        | ExecError::Data(_)
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument
         | ExecError::Cardinality { .. }

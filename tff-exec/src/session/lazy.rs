@@ -1,4 +1,4 @@
-//! Values that are being computed: what a call gives before it is done.
+//! Values that are still being computed: a call returns one before it is done.
 
 use super::work::{Need, Work};
 use crate::eval::Part;
@@ -9,7 +9,7 @@ type Waiter = Box<dyn FnOnce(&Part) + Send>;
 
 /// A value that is or will be there: written once, read any number of times.
 ///
-/// Nobody blocks on it: whoever needs the value leaves a waiter, which runs on the thread that
+/// Nothing blocks on it: code that needs the value leaves a waiter, which runs on the thread that
 /// brings the value and must only pass it on.
 #[derive(Clone)]
 pub(crate) struct Lazy {
@@ -72,7 +72,7 @@ impl Lazy {
         }
     }
 
-    /// Runs `waiter` with the value: now if it is there, else when it comes.
+    /// Runs `waiter` with the value: now if it is there, otherwise when it comes.
     pub(crate) fn when_done(&self, waiter: impl FnOnce(&Part) + Send + 'static) {
         let outcome = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What is alive: values under numbers, and the payloads that peers sent.
+//! Counts what is alive: values under numbers, and the payloads that peers sent.
 
 use crate::ExecError;
 use bytes::Bytes;

@@ -190,7 +190,7 @@ impl Session {
             .and_then(|comp| self.executor.runtime().load(&comp));
         let compiled = match compiled {
             Ok(compiled) => compiled,
-            // What stands for itself is wrong only for whoever uses it.
+            // A value that stands for itself is an error only when it is used.
             Err(error) if is_leaf(kind) => return Ok(Computation::Known(error.into())),
             Err(error) => return Err(error),
         };

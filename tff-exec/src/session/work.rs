@@ -1,4 +1,4 @@
-//! Who needs the value of some work, and that the work ends when nobody does.
+//! Counts who needs the value of some work, and ends the work when nobody does.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ pub(crate) struct Work(Arc<State>);
 
 struct State {
     given_up: Arc<AtomicBool>,
-    /// Those who wait, the work that takes the value, and one for its number.
+    /// How many need the value: those who wait, work that takes it as an argument, and one for its number.
     needs: AtomicUsize,
     is_numbered: AtomicBool,
     inputs: Mutex<Vec<Work>>,

@@ -5,7 +5,7 @@ use crate::ExecError;
 use tff_types::{Path, Placement, Step};
 
 /// The number of clients that the values placed at clients in `value` imply: that of every value
-/// that is not all-equal. `None` where there is none.
+/// that is not all-equal. `None` if it has no such value.
 ///
 /// # Errors
 /// [`ExecError::Cardinality`], with the path, where two values disagree.

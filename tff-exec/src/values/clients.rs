@@ -1,4 +1,4 @@
-//! Values at clients: here, or held by whoever computes for the clients.
+//! Values at clients: in this process, or held by workers that compute for the clients.
 
 use super::Value;
 use crate::ExecError;
@@ -66,7 +66,7 @@ impl ClientValues {
     /// The values.
     ///
     /// # Errors
-    /// [`ExecError::Internal`] where somebody else holds them: who does computes with them.
+    /// [`ExecError::Internal`] if somebody else holds them; the holder then computes with them.
     pub(crate) fn here(&self) -> Result<&[Value], ExecError> {
         match &self.0 {
             Place::Here(values) => Ok(values),

@@ -1,4 +1,4 @@
-//! Whether a value is of a type, and the value in the form that the type says.
+//! Checks whether a value has a type, and brings it into the form of that type.
 
 use super::{Clients, Value, check_tensor};
 use crate::ExecError;

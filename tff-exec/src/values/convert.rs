@@ -4,7 +4,7 @@ use super::{Clients, Function, Sequence, StructValue, Tensor, Value};
 use crate::ExecError;
 use half::{bf16, f16};
 use std::fmt;
-use tff_ir::{Array, Scalar};
+use tff_ir::{Array, Element, Scalar, with_element_type};
 use tff_types::Brief;
 
 impl Value {
@@ -58,24 +58,23 @@ impl Value {
     }
 }
 
-/// Rust's types and the scalars of the same element type. `TryFrom` needs an implementation for each of them.
-macro_rules! scalars {
-    ($($rust:ty => $scalar:ident),* $(,)?) => {$(
-        impl From<$rust> for Value {
-            fn from(scalar: $rust) -> Self {
-                Self::scalar(Scalar::$scalar(scalar))
-            }
-        }
+/// A tensor: of an array, or without dimensions of one element.
+impl<T: Into<Array>> From<T> for Value {
+    fn from(content: T) -> Self {
+        Self::array(content.into())
+    }
+}
 
+/// Rust does not take these for all element types at once.
+macro_rules! elements {
+    ($($rust:ty),+) => {$(
         /// The element of a tensor without dimensions, of this element type and no other.
         impl TryFrom<&Value> for $rust {
             type Error = ExecError;
 
             fn try_from(value: &Value) -> Result<Self, ExecError> {
-                match value.as_scalar() {
-                    Some(Scalar::$scalar(scalar)) => Ok(scalar),
-                    _ => Err(ExecError::mismatch(tff_types::DType::$scalar, value.describe())),
-                }
+                let element = value.as_scalar().as_ref().and_then(Self::from_scalar);
+                element.ok_or_else(|| ExecError::mismatch(Self::DTYPE, value.describe()))
             }
         }
 
@@ -84,31 +83,24 @@ macro_rules! scalars {
             type Error = ExecError;
 
             fn try_from(value: &Value) -> Result<Self, ExecError> {
-                let wrong = || ExecError::mismatch(format!("a tensor of {}", tff_types::DType::$scalar), value.describe());
-                let elements = value.as_tensor().ok_or_else(wrong)?.array().scalars();
-                elements.map(|it| if let Scalar::$scalar(it) = it { Ok(it) } else { Err(wrong()) }).collect()
+                let elements = value.as_tensor().and_then(|tensor| tensor.array().elements::<$rust>().ok());
+                let wrong = || ExecError::mismatch(format!("a tensor of {}", <$rust>::DTYPE), value.describe());
+                elements.map(Iterator::collect).ok_or_else(wrong)
             }
         }
-    )*
-        fn element(f: &mut fmt::Formatter<'_>, scalar: &Scalar) -> fmt::Result {
-            match scalar {
-                $(Scalar::$scalar(value) => write!(f, "{value:?}"),)*
-                Scalar::Complex64(re, im) => write!(f, "{re:?}+{im:?}i"),
-                Scalar::Complex128(re, im) => write!(f, "{re:?}+{im:?}i"),
-                Scalar::String(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            }
+    )+};
+}
+
+elements!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, (f32, f32), (f64, f64));
+
+fn write_element(f: &mut fmt::Formatter<'_>, scalar: &Scalar) -> fmt::Result {
+    match scalar {
+        Scalar::Complex64(re, im) => write!(f, "{re:?}+{im:?}i"),
+        Scalar::Complex128(re, im) => write!(f, "{re:?}+{im:?}i"),
+        Scalar::String(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
+        real => {
+            with_element_type!(real.dtype(), T => T::from_scalar(real).map_or(Ok(()), |it| write!(f, "{it:?}")), Ok(()))
         }
-    };
-}
-
-scalars! {
-    bool => Bool, i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64, u8 => UInt8, u16 => UInt16, u32 => UInt32,
-    u64 => UInt64, f16 => Float16, bf16 => BFloat16, f32 => Float32, f64 => Float64,
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::scalar(Scalar::String(text.as_bytes().to_vec().into()))
     }
 }
 
@@ -122,12 +114,6 @@ impl TryFrom<&Value> for String {
             _ => None,
         }
         .ok_or_else(|| ExecError::mismatch("a string of UTF-8", value.describe()))
-    }
-}
-
-impl From<Array> for Value {
-    fn from(array: Array) -> Self {
-        Self::array(array)
     }
 }
 
@@ -189,7 +175,7 @@ fn list(f: &mut fmt::Formatter<'_>, values: &[Value]) -> fmt::Result {
 /// The elements of an array, in brackets for each dimension.
 fn elements(f: &mut fmt::Formatter<'_>, dims: &[u64], scalars: &mut impl Iterator<Item = Scalar>) -> fmt::Result {
     let Some((&len, inner)) = dims.split_first() else {
-        return scalars.next().map_or(Ok(()), |scalar| element(f, &scalar));
+        return scalars.next().map_or(Ok(()), |scalar| write_element(f, &scalar));
     };
     f.write_str("[")?;
     for index in 0..len {

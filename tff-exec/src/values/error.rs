@@ -1,5 +1,6 @@
 //! What can go wrong when a computation runs.
 
+use super::LeafError;
 use std::fmt;
 use std::sync::Arc;
 use tff_ir::{ArrayError, BuildError, CompDecodeError, CompEncodeError};
@@ -122,8 +123,11 @@ pub enum ExecError {
     /// Something the runtime does not do.
     #[error("{} is not supported", text(.0))]
     Unsupported(String),
+    /// The value of `data` was not found.
+    #[error("data: {}", text(.0))]
+    Data(String),
     /// A native library is missing or unusable.
-    #[error("{library} is not available: {reason}")]
+    #[error("{library} is not available: {}", text(.reason))]
     Library {
         /// The library.
         library: &'static str,
@@ -131,20 +135,20 @@ pub enum ExecError {
         reason: String,
     },
     /// A compiled computation that no leaf can prepare: its graph, bindings or type are wrong.
-    #[error("{leaf} refuses the computation: {reason}")]
+    #[error("{leaf} refuses the computation: {}", text(.reason))]
     Prepare {
         /// The leaf: `TensorFlow` or `XLA`.
         leaf: &'static str,
         /// What is wrong.
-        reason: String,
+        reason: LeafError,
     },
     /// A compiled computation failed while it ran.
-    #[error("{leaf} failed: {reason}")]
+    #[error("{leaf} failed: {}", text(.reason))]
     Run {
         /// The leaf: `TensorFlow` or `XLA`.
         leaf: &'static str,
-        /// The library's message.
-        reason: String,
+        /// What went wrong.
+        reason: LeafError,
     },
     /// A function that is code of the program itself failed: with that function's own error.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Function values, as everyone but the evaluator sees them.
+//! Function values, as all code except the evaluator sees them.
 
 use crate::ExecError;
 use std::any::Any;

@@ -1,7 +1,7 @@
 //! The lowest floor: values, the messages they are sent as, and what can be wrong with them.
 //!
-//! Nothing here runs anything. A function is opaque, values that workers hold are opaque, and a
-//! serialized dataset is read by whoever is given as its reader.
+//! Nothing here runs anything. Functions and values that workers hold are opaque. A serialized
+//! dataset is read by a reader that the caller gives it.
 
 mod cardinality;
 mod clients;
@@ -10,6 +10,7 @@ mod convert;
 mod dataset;
 mod error;
 mod function;
+mod leaf_error;
 mod sequence;
 pub(crate) mod status_code;
 mod tensor;
@@ -25,6 +26,8 @@ pub(crate) use error::steps;
 pub use error::{ExecError, Place, WireError};
 pub use function::Function;
 pub(crate) use function::FunctionValue;
+pub(crate) use leaf_error::Leaf;
+pub use leaf_error::LeafError;
 pub use sequence::{ReadDataset, Sequence};
 pub use tensor::Tensor;
 pub(crate) use tensor::check_tensor;

@@ -1,4 +1,4 @@
-//! The codes that say what kind of error there was: gRPC has the same as the libraries underneath.
+//! The codes for kinds of errors, which are the same in gRPC and in the native libraries.
 
 /// What a code is called in the documents of gRPC.
 pub(crate) const fn name(code: i32) -> &'static str {

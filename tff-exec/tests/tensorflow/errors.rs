@@ -1,7 +1,7 @@
 //! What is wrong is said in one line, with the place.
 
 use crate::support::*;
-use tff_exec::{ExecError, Value};
+use tff_exec::{ExecError, LeafError, Value};
 use tff_ir::{Array, Opaque, TensorFlowBinding};
 use tff_proto::tensorflow::GraphDef;
 use tff_proto::tensorflow::attr_value::Value as Attr;
@@ -111,10 +111,13 @@ fn failing_graph_says_why_on_one_line() {
     let float32 = Type::scalar(DType::Float32);
     let ty = function(Some(float32.clone()), float32);
     let error = run(comp(&graph(nodes), Some(tensor("x")), tensor("y")), &ty, Some(&float(f32::NAN)));
+    let error = error.unwrap_err();
     insta::assert_snapshot!(
-        error.unwrap_err(),
+        error,
         @"TensorFlow failed: InvalidArgument: w is broken : Tensor had NaN values [[{{node y}}]]"
     );
+    let ExecError::Run { reason: LeafError::Native { code, .. }, .. } = error else { panic!("{error:?}") };
+    assert_eq!(code, "INVALID_ARGUMENT");
 }
 
 #[test]

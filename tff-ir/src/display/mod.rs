@@ -1,7 +1,7 @@
 //! The forms in which the reference prints computations: compact, formatted and structural.
 //!
-//! They name types nowhere and quote nothing, so they cannot be read back in general; the lossless
-//! form is another. One thing differs from the reference, whose output is not reproducible there:
+//! They print no types and quote nothing, so in general they cannot be read back; `text` has the
+//! lossless form. One thing differs from the reference, whose output for data is not reproducible:
 //! data prints as `data#` and the checksum of the node.
 
 mod structural;

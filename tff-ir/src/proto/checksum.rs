@@ -1,4 +1,4 @@
-//! Checksums, as the names of what the forms of the reference do not print.
+//! Checksums, which the forms of the reference print in the place of graphs, modules and data.
 
 use crate::Comp;
 use prost::Message;

@@ -29,7 +29,7 @@ pub enum DecodeProblem {
     /// The node does not state its type.
     #[error("expected a type, found none")]
     MissingType,
-    /// The type of the node is none.
+    /// The type of the node is not a type.
     #[error("in the type of this {kind}: {}", OneLine(error))]
     BadType {
         /// The kind of the node.

@@ -1,4 +1,4 @@
-//! What was written, before names are resolved and types are found.
+//! The syntax tree of a text, before names are resolved and types are found.
 
 use crate::Array;
 use std::sync::Arc;

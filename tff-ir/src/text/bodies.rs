@@ -1,4 +1,4 @@
-//! What the text form does not spell out: encoded graphs, modules and data, under their labels.
+//! Encoded graphs, modules and data, which the text form refers to by labels.
 
 use super::error::{TextError, TextProblem};
 use base64::engine::general_purpose::STANDARD;
@@ -89,7 +89,7 @@ impl Bodies {
         Ok(bodies)
     }
 
-    /// Reads the definitions that come next, up to what is none.
+    /// Reads the definitions that come next, up to the first token that does not begin one.
     pub(super) fn parse_definitions(&mut self, lexer: &mut Lexer<'_>) -> Result<(), TextError> {
         while let Some(kind) = starts_definition(lexer)? {
             let start = lexer.advance()?.span;

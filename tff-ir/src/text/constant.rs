@@ -4,7 +4,9 @@ use super::ast::Plain;
 use super::error::{TextError, TextProblem};
 use crate::{Array, Element, Scalar, with_element_type};
 use half::{bf16, f16};
+use std::convert::identity;
 use std::fmt::{self, Write};
+use std::ops::Neg;
 use tff_types::syntax::{Lexer, Span, Token, TokenKind};
 use tff_types::{DType, Type};
 
@@ -136,7 +138,7 @@ where
 fn print_float<F: Float>(value: F, f: &mut impl Write) -> fmt::Result {
     if value.bits() == F::NAN_BITS {
         f.write_str("nan")
-    } else if value.wide().is_nan() {
+    } else if value.into().is_nan() {
         write!(f, "0x{:0width$x}", value.bits(), width = F::HEX_DIGITS)
     } else {
         f.write_str(&value.shortest())
@@ -161,133 +163,66 @@ pub(super) fn print_text(bytes: &[u8], f: &mut impl Write) -> fmt::Result {
 }
 
 /// The floating-point formats, bit for bit.
-trait Float: Copy {
+trait Float: Copy + Into<f64> + Neg<Output = Self> {
     /// The bits of the NaN that is written as `nan`.
     const NAN_BITS: u64;
     /// How many hexadecimal digits the bits have.
-    const HEX_DIGITS: usize;
+    const HEX_DIGITS: usize = 2 * size_of::<Self>();
     fn bits(self) -> u64;
     fn of_bits(bits: u64) -> Option<Self>;
-    fn wide(self) -> f64;
     /// The nearest value.
     fn rounded(value: f64) -> Self;
     /// Reads an unsigned decimal or `inf`.
     fn read(text: &str) -> Option<Self>;
-    fn negated(self) -> Self;
     fn shortest(self) -> String;
 }
 
-impl Float for f32 {
-    const NAN_BITS: u64 = 0x7fc0_0000;
-    const HEX_DIGITS: usize = 8;
-
-    fn bits(self) -> u64 {
-        self.to_bits().into()
-    }
-
-    fn of_bits(bits: u64) -> Option<Self> {
-        u32::try_from(bits).ok().map(Self::from_bits)
-    }
-
-    fn wide(self) -> f64 {
-        self.into()
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "a constant is rounded to its type")]
-    fn rounded(value: f64) -> Self {
-        value as Self
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn negated(self) -> Self {
-        -self
-    }
-
-    fn shortest(self) -> String {
-        format!("{self:?}")
-    }
-}
-
-impl Float for f64 {
-    const NAN_BITS: u64 = 0x7ff8_0000_0000_0000;
-    const HEX_DIGITS: usize = 16;
-
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-
-    fn of_bits(bits: u64) -> Option<Self> {
-        Some(Self::from_bits(bits))
-    }
-
-    fn wide(self) -> f64 {
-        self
-    }
-
-    fn rounded(value: f64) -> Self {
-        value
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn negated(self) -> Self {
-        -self
-    }
-
-    fn shortest(self) -> String {
-        format!("{self:?}")
-    }
-}
-
-/// The two formats of 16 bits. Their decimals are read as `float64` and rounded.
-macro_rules! half_float {
-    ($half:ty, $nan:literal) => {
-        impl Float for $half {
+macro_rules! float {
+    ($ty:ty, $bits:ty, $nan:literal, $rounded:expr, $read:expr, $shortest:expr) => {
+        impl Float for $ty {
             const NAN_BITS: u64 = $nan;
-            const HEX_DIGITS: usize = 4;
 
             fn bits(self) -> u64 {
                 self.to_bits().into()
             }
 
             fn of_bits(bits: u64) -> Option<Self> {
-                u16::try_from(bits).ok().map(Self::from_bits)
-            }
-
-            fn wide(self) -> f64 {
-                self.to_f64()
+                <$bits>::try_from(bits).ok().map(Self::from_bits)
             }
 
             fn rounded(value: f64) -> Self {
-                Self::from_f64(value)
+                $rounded(value)
             }
 
             fn read(text: &str) -> Option<Self> {
-                text.parse().ok().map(Self::from_f64)
-            }
-
-            fn negated(self) -> Self {
-                -self
+                $read(text)
             }
 
             fn shortest(self) -> String {
-                let wide = self.to_f64();
-                // Five digits tell all values apart.
-                let rounded = (0..5).filter_map(|digits| format!("{wide:.digits$e}").parse::<f64>().ok());
-                let shortest = rounded.into_iter().find(|it| Self::from_f64(*it).to_bits() == self.to_bits());
-                format!("{:?}", shortest.unwrap_or(wide))
+                $shortest(self)
             }
         }
     };
 }
 
-half_float!(f16, 0x7e00);
-half_float!(bf16, 0x7fc0);
+float!(f64, u64, 0x7ff8_0000_0000_0000, identity, |text: &str| text.parse().ok(), |value| format!("{value:?}"));
+float!(f32, u32, 0x7fc0_0000, nearest, |text: &str| text.parse().ok(), |value| format!("{value:?}"));
+// The decimals of the formats of 16 bits are read as `float64` and rounded.
+float!(f16, u16, 0x7e00, Self::from_f64, |text: &str| text.parse().ok().map(Self::from_f64), shortest_half);
+float!(bf16, u16, 0x7fc0, Self::from_f64, |text: &str| text.parse().ok().map(Self::from_f64), shortest_half);
+
+#[expect(clippy::cast_possible_truncation, reason = "a constant is rounded to its type")]
+const fn nearest(value: f64) -> f32 {
+    value as f32
+}
+
+fn shortest_half<F: Float>(value: F) -> String {
+    let wide = value.into();
+    // Five digits tell all values apart.
+    let rounded = (0..5).filter_map(|digits| format!("{wide:.digits$e}").parse().ok());
+    let shortest = rounded.into_iter().find(|it| F::rounded(*it).bits() == value.bits());
+    format!("{:?}", shortest.unwrap_or(wide))
+}
 
 /// Reads what comes next as the elements of an array of this tensor type.
 pub(super) fn parse(lexer: &mut Lexer<'_>, ty: &Type, span: Span) -> Result<Array, TextError> {
@@ -335,16 +270,16 @@ fn parse_float<F: Float>(lexer: &mut Lexer<'_>, dtype: DType) -> Result<F, TextE
     let (sign, token) = parse_signed(lexer, "a number, `inf`, `nan` or the bits of one: `0x…`")?;
     let text = lexer.text(token);
     let value = match text.strip_prefix("0x") {
-        // What is longer than the format is none of its values.
+        // More digits than the format has are not a value of it.
         Some(digits) if sign.is_empty() && digits.len() == F::HEX_DIGITS => {
             u64::from_str_radix(digits, 16).ok().and_then(F::of_bits)
         }
         Some(_) => None,
         None if text == "nan" => F::of_bits(F::NAN_BITS).filter(|_| sign.is_empty()),
-        None => F::read(text).map(|value| if sign.is_empty() { value } else { value.negated() }),
+        None => F::read(text).map(|value| if sign.is_empty() { value } else { -value }),
     };
     // A decimal that rounds to infinity is out of range.
-    let value = value.filter(|value| text == "inf" || text.starts_with("0x") || !value.wide().is_infinite());
+    let value = value.filter(|value| text == "inf" || text.starts_with("0x") || !(*value).into().is_infinite());
     value.ok_or_else(|| constant_error(lexer, token, dtype, format!("{sign}{text}")))
 }
 

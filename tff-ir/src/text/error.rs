@@ -1,7 +1,7 @@
 //! What can be wrong with a computation as text.
 
 use crate::diag::{FirstLine, Name, OneLine, Shown};
-use crate::{ArrayError, BuildError, Code, CompDecodeError};
+use crate::{ArrayError, BuildError, Code, CompDecodeError, Intrinsic};
 use tff_types::syntax::{Position, Span, SyntaxError, SyntaxProblem};
 use tff_types::{DType, TemplateError, Type};
 
@@ -29,6 +29,12 @@ impl From<SyntaxError> for TextError {
     }
 }
 
+/// The intrinsic that was meant, if this name is close to one and is not one itself.
+fn meant(name: &str) -> Option<String> {
+    let nearest = Intrinsic::nearest(name).filter(|nearest| *nearest != name)?;
+    Some(format!("did you mean the intrinsic `{nearest}`?"))
+}
+
 /// What can be wrong with a part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextProblem {
@@ -42,13 +48,16 @@ pub enum TextProblem {
     #[error("internal error: {0}")]
     Internal(&'static str),
     /// Nothing binds the name, and it says nothing about its type.
-    #[error("nothing binds the name `{}`; a free name needs a type: `x:int32`", Name(.0))]
+    #[error("unknown name `{}`; {}", Name(.0), meant(.0).unwrap_or("a free name needs a type: `x:int32`".to_owned()))]
     UnknownName(String),
-    /// It does not follow of which type the parameter is.
-    #[error("the type of the parameter `{}` does not follow; write it: `(x:int32 -> x)`", Name(.0))]
+    /// The type of the parameter is not determined.
+    #[error("the type of the parameter `{}` is not determined; write it: `(x:int32 -> x)`", Name(.0))]
     ParameterNeedsType(String),
-    /// It does not follow of which type the intrinsic is.
-    #[error("the type of the intrinsic does not follow; write it: `%{}:type`", Name(.0))]
+    /// The type of the intrinsic is not determined.
+    #[error("{}", match meant(.0) {
+        Some(meant) => format!("unknown intrinsic `{}`; {meant}", Name(.0)),
+        None => format!("the type of the intrinsic is not determined; write it: `%{}:type`", Name(.0)),
+    })]
     IntrinsicNeedsType(String),
     /// The argument does not suit the intrinsic.
     #[error("the argument does not suit {uri}: {}", FirstLine(error))]
@@ -76,7 +85,7 @@ pub enum TextProblem {
     #[error("the label `{0}` is the hash of something else")]
     OtherBody(String),
     /// What a label stands for is no message of its kind.
-    #[error("what `{kind}#{label}` stands for is malformed: {error}")]
+    #[error("the content of `{kind}#{label}` is malformed: {error}")]
     MalformedBody {
         /// `comp` or `data`.
         kind: &'static str,
@@ -86,7 +95,7 @@ pub enum TextProblem {
         error: String,
     },
     /// What a label stands for is no computation.
-    #[error("what `comp#{label}` stands for is no computation: at {error}")]
+    #[error("the content of `comp#{label}` is not a computation: at {error}")]
     BadBody {
         /// The label.
         label: String,

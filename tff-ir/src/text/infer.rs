@@ -1,7 +1,7 @@
-//! The types of intrinsics that do not say them, from the arguments they are called with.
+//! Infers the types of intrinsics that are written without one, from the arguments of their calls.
 //!
-//! The rules give the types that the reference's constructors give, so that what it prints is read
-//! as what it printed.
+//! The rules give the same types as the reference's constructors, so a text that it prints is read
+//! as the computation that it printed.
 
 use super::ast::{Id, Written, WrittenKind};
 use super::error::{TextError, TextProblem};

@@ -1,8 +1,8 @@
 //! The lossless text form of computations, `.tff`; `GRAMMAR.md` is its contract.
 //!
-//! What [`print()`] writes, [`parse()`] reads as the same computation. The parser also reads the
-//! compact and formatted forms of the reference, as far as the types that they leave out follow
-//! from what the [`Environment`] says.
+//! [`parse()`] reads a text that [`print()`] wrote as the same computation. The parser also reads the
+//! compact and formatted forms of the reference, if the types that they leave out follow from the
+//! text and the [`Environment`].
 
 mod ast;
 mod bodies;

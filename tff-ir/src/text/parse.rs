@@ -1,4 +1,4 @@
-//! From text to what was written.
+//! From text to a syntax tree.
 
 use super::MAX_LEVELS;
 use super::ast::{Id, Plain, Written, WrittenKind};

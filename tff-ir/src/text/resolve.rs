@@ -1,4 +1,4 @@
-//! From what was written to computations: names are resolved, types found.
+//! From a syntax tree to a computation: names are resolved, types are found.
 
 use super::MAX_EXPANDED;
 use super::ast::{Id, Plain, Written, WrittenKind};
@@ -131,7 +131,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A reference to what is bound or says its type; else an intrinsic, a placement, a constant or
+    /// A reference to a name that is bound or has a type; otherwise an intrinsic, a placement, a constant or
     /// a name of the environment.
     fn name(&mut self, written: &Written, name: &Arc<str>, ty: Option<&Type>, hint: &Hint) -> Result<Comp, TextError> {
         if let Some(ty) = ty.or_else(|| self.scope.get(name)).or_else(|| self.environment.names.get(name)) {
@@ -150,7 +150,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// An intrinsic of the type it says, or else of the one that is expected.
+    /// An intrinsic of the type that is written, or else of the expected type.
     fn intrinsic(&self, written: &Written, uri: &Arc<str>, ty: Option<&Type>, hint: &Hint) -> Result<Comp, TextError> {
         let intrinsic = Intrinsic::from(uri.clone());
         let fits = |ty: &&Type| intrinsic.def().is_some() && intrinsic.check_instance(ty).is_ok();
@@ -303,7 +303,7 @@ impl<'a> Resolver<'a> {
         self.error(written.span, TextProblem::MalformedBody { kind, label, error })
     }
 
-    /// A constant of the dtype that is expected, or else of the one that Python's value has.
+    /// A constant of the expected dtype, or else of the dtype of Python's value.
     fn plain(&self, written: &Written, plain: &Plain, hint: &Hint) -> Result<Comp, TextError> {
         let dtype = hint.ty().and_then(Type::as_tensor).map(|tensor| tensor.dtype);
         let dtype = dtype.unwrap_or_else(|| match plain {

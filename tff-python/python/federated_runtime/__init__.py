@@ -36,11 +36,13 @@ from ._errors import (
 )
 from ._native import Computation, Executor, Form, Problem, Program, Type, load
 from ._run import default_executor, run, run_async
+from .simulation import Clients, History, divide, simulate
 
 # A forked process has none of the threads: what uses them is made anew there.
 _os.register_at_fork(after_in_child=_native.after_fork)
 
 __all__ = [
+    "Clients",
     "CompileError",
     "Computation",
     "ComputationError",
@@ -48,6 +50,7 @@ __all__ = [
     "Error",
     "Executor",
     "Form",
+    "History",
     "LibraryError",
     "MismatchError",
     "Problem",
@@ -55,7 +58,9 @@ __all__ = [
     "RunError",
     "Type",
     "default_executor",
+    "divide",
     "load",
     "run",
     "run_async",
+    "simulate",
 ]

@@ -1,9 +1,10 @@
 //! The cells of a table as elements of tensors.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use crate::files::quoted;
+use bytes::{Bytes, BytesMut};
 use half::{bf16, f16};
 use std::str::FromStr;
-use tff_ir::{Array, ArrayError};
+use tff_ir::{Array, ArrayError, Element, Scalar, with_element_type};
 use tff_types::DType;
 
 /// The cells of one tensor, of all rows of a client.
@@ -15,6 +16,13 @@ pub(super) enum Cells {
 }
 
 impl Cells {
+    /// Makes room for so many elements.
+    pub(super) fn reserve(&mut self, dtype: DType, n_elements: usize) {
+        if let (Self::Dense(bytes), Some(size)) = (self, dtype.size()) {
+            bytes.reserve(n_elements.saturating_mul(size));
+        }
+    }
+
     pub(super) fn new(dtype: DType) -> Self {
         if dtype == DType::String { Self::Strings(Vec::new()) } else { Self::Dense(BytesMut::new()) }
     }
@@ -29,22 +37,15 @@ impl Cells {
             Self::Dense(bytes) => bytes,
         };
         let text = std::str::from_utf8(cell).ok()?.trim();
-        match dtype {
-            DType::Bool => bytes.put_u8(truth(text)?.into()),
-            DType::Int8 => bytes.put_i8(integer(text)?),
-            DType::Int16 => bytes.put_i16_le(integer(text)?),
-            DType::Int32 => bytes.put_i32_le(integer(text)?),
-            DType::Int64 => bytes.put_i64_le(integer(text)?),
-            DType::UInt8 => bytes.put_u8(integer(text)?),
-            DType::UInt16 => bytes.put_u16_le(integer(text)?),
-            DType::UInt32 => bytes.put_u32_le(integer(text)?),
-            DType::UInt64 => bytes.put_u64_le(integer(text)?),
-            DType::Float16 => bytes.put_u16_le(float(text, f16::is_infinite)?.to_bits()),
-            DType::BFloat16 => bytes.put_u16_le(float(text, bf16::is_infinite)?.to_bits()),
-            DType::Float32 => bytes.put_f32_le(float(text, f32::is_infinite)?),
-            DType::Float64 => bytes.put_f64_le(float(text, f64::is_infinite)?),
-            DType::Complex64 | DType::Complex128 | DType::String => return None,
-        }
+        let scalar = match dtype {
+            DType::Bool => truth(text)?.into(),
+            DType::Float16 => float(text, f16::is_infinite)?.into(),
+            DType::BFloat16 => float(text, bf16::is_infinite)?.into(),
+            DType::Float32 => float(text, f32::is_infinite)?.into(),
+            DType::Float64 => float(text, f64::is_infinite)?.into(),
+            dtype => Scalar::of_integer(dtype, integer(text)?)?,
+        };
+        with_element_type!(dtype, T => T::from_scalar(&scalar)?.put(bytes), return None);
         Some(())
     }
 
@@ -65,6 +66,55 @@ pub(super) enum FrozenCells {
 }
 
 impl FrozenCells {
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Dense(bytes) => bytes.len(),
+            Self::Strings(strings) => strings.iter().map(|it| it.len() + size_of::<Bytes>()).sum(),
+        }
+    }
+
+    /// Those of these rows, each of `size` bytes or strings; without a copy where the rows follow each other.
+    pub(super) fn rows(&self, rows: &[usize], size: usize) -> Self {
+        let range = |row: &usize| row.saturating_mul(size)..row.saturating_add(1).saturating_mul(size);
+        match self {
+            Self::Dense(bytes) => {
+                let is_run = rows.iter().zip(rows.iter().skip(1)).all(|(row, next)| row + 1 == *next);
+                if let (true, Some(first), Some(last)) = (is_run, rows.first(), rows.last())
+                    && range(last).end <= bytes.len()
+                {
+                    return Self::Dense(bytes.slice(range(first).start..range(last).end));
+                }
+                let mut copy = BytesMut::with_capacity(rows.len().saturating_mul(size).min(bytes.len()));
+                rows.iter().filter_map(|row| bytes.get(range(row))).for_each(|row| copy.extend_from_slice(row));
+                Self::Dense(copy.freeze())
+            }
+            Self::Strings(strings) => {
+                Self::Strings(rows.iter().filter_map(|row| strings.get(range(row))).flatten().cloned().collect())
+            }
+        }
+    }
+
+    /// One after the other.
+    pub(super) fn concat(dtype: DType, mut parts: Vec<Self>) -> Self {
+        if parts.len() == 1
+            && let Some(part) = parts.pop()
+        {
+            return part;
+        }
+        if dtype == DType::String {
+            let strings = parts.into_iter().flat_map(|part| if let Self::Strings(it) = part { it } else { Vec::new() });
+            return Self::Strings(strings.collect());
+        }
+        let mut all = BytesMut::with_capacity(parts.iter().map(Self::bytes).sum());
+        for part in &parts {
+            if let Self::Dense(bytes) = part {
+                all.extend_from_slice(bytes);
+            }
+        }
+        Self::Dense(all.freeze())
+    }
+
     /// The array of these elements, which shares the memory of the cells.
     pub(super) fn array(
         &self,
@@ -94,7 +144,7 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 /// An integer, also as `6.0`: so pandas writes a column of integers in which a value is missing.
-fn integer<T: FromStr>(text: &str) -> Option<T> {
+fn integer(text: &str) -> Option<i128> {
     let is_whole = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0');
     let digits = text.split_once('.').filter(|(_, fraction)| is_whole(fraction)).map_or(text, |(digits, _)| digits);
     digits.parse().ok()
@@ -105,6 +155,11 @@ fn float<T: FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Option<T>
     let value: T = text.parse().ok()?;
     let is_named = text.bytes().any(|byte| matches!(byte, b'i' | b'I'));
     (is_named || !is_infinite(value)).then_some(value)
+}
+
+/// A cell as it appears in messages.
+pub(super) fn shown(cell: &[u8]) -> String {
+    if cell.is_empty() { "an empty cell".to_owned() } else { quoted(&String::from_utf8_lossy(cell)) }
 }
 
 #[cfg(test)]

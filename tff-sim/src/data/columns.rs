@@ -55,6 +55,14 @@ impl<'de> Deserialize<'de> for Columns {
     }
 }
 
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// How many elements a row has in it: 1 for a cell, more for a list or an array.
+    pub(super) width: usize,
+}
+
 /// How an element is made of the columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -72,8 +80,10 @@ pub(super) struct TensorPlan {
     pub(super) dtype: DType,
     /// What one row gives, without the batch.
     pub(super) row_dims: Vec<u64>,
-    /// The positions of the columns, as many as a row has elements.
+    /// The positions of the columns.
     pub(super) columns: Vec<usize>,
+    /// How many elements a row has.
+    pub(super) width: usize,
 }
 
 /// The structure of the element.
@@ -87,7 +97,7 @@ pub(super) enum Layout {
 impl Plan {
     /// Maps the columns of this header to an element of type `ty`. Where all batches have `full_batch` rows, a dimension of
     /// that size may be the one for the batch, too.
-    pub(super) fn new(ty: &Type, columns: &Columns, header: &[String], full_batch: Option<u64>) -> Result<Self> {
+    pub(super) fn new(ty: &Type, columns: &Columns, header: &[Column], full_batch: Option<u64>) -> Result<Self> {
         let batched: Vec<bool> = tensor_types(ty).map(|tensor| has_batch_dim(tensor, full_batch)).collect();
         let is_batched = batched.contains(&true);
         if is_batched && batched.contains(&false) {
@@ -96,6 +106,23 @@ impl Plan {
         let mut planner = Planner { header, is_batched, tensors: Vec::new(), path: Path::root() };
         let layout = planner.layout(ty, columns)?;
         Ok(Self { tensors: planner.tensors, layout, is_batched })
+    }
+
+    /// How many bytes a row takes, as far as its type says.
+    pub(super) fn bytes_of_row(&self) -> usize {
+        // A string's size varies; this is a guess.
+        const STRING: usize = 64;
+        let bytes = self.tensors.iter().map(|it| it.width.saturating_mul(it.dtype.size().unwrap_or(STRING)));
+        bytes.fold(0, usize::saturating_add)
+    }
+
+    /// The columns that are needed, in ascending order.
+    #[cfg_attr(not(feature = "arrow"), allow(dead_code, reason = "only some formats read some columns alone"))]
+    pub(super) fn columns(&self) -> Vec<usize> {
+        let mut columns: Vec<usize> = self.tensors.iter().flat_map(|it| &it.columns).copied().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
     }
 }
 
@@ -116,7 +143,7 @@ fn has_batch_dim(tensor: &TensorType, full_batch: Option<u64>) -> bool {
 }
 
 struct Planner<'a> {
-    header: &'a [String],
+    header: &'a [Column],
     is_batched: bool,
     tensors: Vec<TensorPlan>,
     path: Path,
@@ -193,8 +220,10 @@ impl Planner<'_> {
             return self.fail(KeyProblem::UnknownRank { ty: ty.clone() });
         };
         let dims = if self.is_batched { dims.get(1..).unwrap_or_default() } else { dims };
-        let row_dims = self.row_dims(ty, dims, columns.len())?;
-        self.tensors.push(TensorPlan { dtype: tensor.dtype, row_dims, columns });
+        let widths = columns.iter().filter_map(|&column| Some(self.header.get(column)?.width));
+        let width = widths.fold(0, usize::saturating_add);
+        let row_dims = self.row_dims(ty, dims, width)?;
+        self.tensors.push(TensorPlan { dtype: tensor.dtype, row_dims, columns, width });
         Ok(Layout::Tensor(self.tensors.len() - 1))
     }
 
@@ -238,7 +267,7 @@ impl Planner<'_> {
     /// The positions of the columns that a pattern names: a name, a range of columns as they stand
     /// in the header, or a pattern with `*`.
     fn matching(&self, pattern: &str) -> Result<Vec<usize>> {
-        if self.header.iter().any(|name| name == pattern) {
+        if self.header.iter().any(|column| column.name == pattern) {
             return Ok(vec![self.position(pattern)?]);
         }
         if let Some((first, last)) = pattern.split_once("..") {
@@ -249,7 +278,7 @@ impl Planner<'_> {
             return Ok((first_idx..=last_idx).collect());
         }
         let found: Vec<usize> =
-            (0..).zip(self.header).filter(|(_, name)| matches(pattern, name)).map(|it| it.0).collect();
+            (0..).zip(self.header).filter(|(_, column)| matches(pattern, &column.name)).map(|it| it.0).collect();
         if found.is_empty() {
             return self.fail(KeyProblem::NoColumn { column: pattern.to_owned(), found: brief(self.header) });
         }
@@ -262,8 +291,8 @@ impl Planner<'_> {
 }
 
 /// The position of the one column of this name.
-pub(super) fn position(header: &[String], name: &str) -> Result<usize, KeyProblem> {
-    let mut found = (0..).zip(header).filter(|(_, column)| *column == name).map(|it| it.0);
+pub(super) fn position(header: &[Column], name: &str) -> Result<usize, KeyProblem> {
+    let mut found = (0..).zip(header).filter(|(_, column)| column.name == name).map(|it| it.0);
     match (found.next(), found.next()) {
         (Some(position), None) => Ok(position),
         (Some(_), Some(_)) => Err(KeyProblem::RepeatedColumn { column: name.to_owned() }),
@@ -271,10 +300,10 @@ pub(super) fn position(header: &[String], name: &str) -> Result<usize, KeyProble
     }
 }
 
-fn brief(header: &[String]) -> String {
+fn brief(header: &[Column]) -> String {
     const SHOWN: usize = 8;
     let rest = if header.len() > SHOWN { format!(" and {} more", header.len() - SHOWN) } else { String::new() };
-    format!("{}{rest}", header.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "))
+    format!("{}{rest}", header.iter().take(SHOWN).map(|it| it.name.as_str()).collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a name matches a pattern, in which `*` stands for any characters.
@@ -307,7 +336,7 @@ mod tests {
             columns: Columns,
         }
         let Config { columns } = toml::from_str(&format!("columns = {columns}")).unwrap();
-        let header: Vec<String> = header.split(',').map(str::to_owned).collect();
+        let header: Vec<Column> = header.split(',').map(|name| Column { name: name.to_owned(), width: 1 }).collect();
         match Plan::new(ty, &columns, &header, None) {
             Ok(plan) => plan
                 .tensors

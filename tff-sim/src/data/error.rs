@@ -1,6 +1,6 @@
 //! What can be wrong with clients' data.
 
-use crate::files::FileError;
+use crate::files::{FileError, line};
 use tff_ir::ArrayError;
 use tff_types::Type;
 use thiserror::Error;
@@ -13,15 +13,23 @@ pub enum DataError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A file is no table of comma-separated values.
-    #[error("{name}: {source}")]
+    #[error("{}: {}", line(name), line(source))]
     Csv {
         /// The file.
         name: String,
         /// What is wrong with it.
         source: csv::Error,
     },
+    /// A file is not what its format needs.
+    #[error("{}: {}", line(name), line(problem))]
+    Format {
+        /// The file.
+        name: String,
+        /// What the reader of the format says.
+        problem: String,
+    },
     /// Something in a file is not what is needed.
-    #[error("{place}: expected {expected}, found {found}")]
+    #[error("{}: expected {}, found {}", line(place), line(expected), line(found))]
     Mismatch {
         /// The file; the line, if it is about one; the column, if it is about one.
         place: String,
@@ -31,7 +39,7 @@ pub enum DataError {
         found: String,
     },
     /// A key of the configuration does not fit the type of the elements, or the columns of this file.
-    #[error("{}{key}: {problem}", name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default())]
+    #[error("{}{}: {}", name.as_ref().map(|name| format!("{}: ", line(name))).unwrap_or_default(), line(key), line(problem))]
     Key {
         /// The file, if it is about one.
         name: Option<String>,
@@ -165,6 +173,10 @@ impl KeyProblem {
 }
 
 impl DataError {
+    pub(super) fn mismatch(place: impl Into<String>, expected: impl ToString, found: impl ToString) -> Self {
+        Self::Mismatch { place: place.into(), expected: expected.to_string(), found: found.to_string() }
+    }
+
     /// Says which file the key does not fit.
     pub(super) fn in_file(self, file: &str) -> Self {
         match self {

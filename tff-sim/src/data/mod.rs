@@ -1,18 +1,34 @@
 //! The data of clients: where it comes from, and how it becomes values.
 
+#[cfg(feature = "arrow")]
+mod arrow;
+mod batches;
 mod cells;
 mod columns;
+mod config;
+#[cfg(any(feature = "arrow", feature = "numpy", feature = "sqlite", feature = "tfrecord"))]
+mod convert;
+mod csv;
+mod divide;
 mod error;
+#[cfg(any(feature = "sqlite", feature = "tfrecord"))]
+mod example;
+mod named;
+#[cfg(feature = "numpy")]
+mod npz;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod table;
+#[cfg(feature = "tfrecord")]
+mod tfrecord;
 
 pub use columns::Columns;
+pub use config::{ClientsBy, DataConfig, Dirichlet, Format, Shards};
 pub use error::{DataError, KeyProblem};
+pub use named::{NamedSources, parse_named};
+pub use table::{ClientSummary, Opened};
 
-use serde::Deserialize;
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use tff_exec::Value;
-use tff_types::Type;
 
 /// Where the data of clients comes from.
 ///
@@ -63,70 +79,4 @@ pub enum ClientId {
     Name(String),
     /// By number, from 0.
     Number(usize),
-}
-
-/// How the rows of a table become the data of clients: the section `[data]` of the configuration.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DataConfig {
-    /// The table, a file of comma-separated values with a header.
-    pub csv: PathBuf,
-    /// Which rows belong to which client.
-    pub clients: ClientsBy,
-    /// The number of rows in a batch. It is needed where the tensors of the element type have a
-    /// batch dimension, and only there.
-    pub batch_size: Option<NonZeroUsize>,
-    /// Whether rows that fill no batch are left out, so that all batches are of one size.
-    #[serde(default)]
-    pub drop_remainder: bool,
-    /// How often each client goes through its rows.
-    #[serde(default = "once")]
-    pub epochs: NonZeroU32,
-    /// Which columns make up the members of the elements.
-    pub columns: Columns,
-}
-
-impl DataConfig {
-    /// Opens the source, of elements of type `element`.
-    ///
-    /// # Errors
-    /// Where the table cannot be read, or its columns do not fit the type.
-    pub fn open(&self, element: &Type) -> Result<Box<dyn Source>, DataError> {
-        Ok(Box::new(table::load(&self.csv, self, element)?))
-    }
-}
-
-const fn once() -> NonZeroU32 {
-    NonZeroU32::MIN
-}
-
-/// Which rows belong to which client.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "ClientsTable")]
-pub enum ClientsBy {
-    /// Those with the same value in this column; clients in the order in which they occur.
-    Column(String),
-    /// Row `r`, counted from 0, belongs to client `r` modulo this number.
-    Modulo(NonZeroUsize),
-}
-
-/// [`ClientsBy`] as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "{ column = NAME } or { modulo = N }")]
-struct ClientsTable {
-    column: Option<String>,
-    modulo: Option<NonZeroUsize>,
-}
-
-impl TryFrom<ClientsTable> for ClientsBy {
-    type Error = &'static str;
-
-    fn try_from(table: ClientsTable) -> Result<Self, Self::Error> {
-        match (table.column, table.modulo) {
-            (Some(column), None) => Ok(Self::Column(column)),
-            (None, Some(modulo)) => Ok(Self::Modulo(modulo)),
-            (Some(_), Some(_)) => Err("expected one of `column` and `modulo`, found both"),
-            (None, None) => Err("expected one of `column` and `modulo`, found none"),
-        }
-    }
 }

@@ -1,435 +1,417 @@
-//! Tables of comma-separated values: rows to clients, clients to batches.
+//! Tables: rows that are divided among clients, and read when a client is sampled.
 
-use super::cells::{Cells, FrozenCells};
-use super::columns::{Layout, Plan, TensorPlan, position};
-use super::{ClientId, ClientsBy, DataConfig, DataError, InMemory, KeyProblem};
-use crate::files::{FileProblem, name_of};
-use csv::{ByteRecord, Position, ReaderBuilder};
-use std::collections::HashMap;
-use std::fs;
+use super::batches::Batches;
+use super::cells::FrozenCells;
+use super::columns::{Column, Columns, Plan, position};
+use super::config::{DataConfig, Format};
+use super::divide::{Division, Keys, Rows, divide};
+use super::{ClientId, DataError, KeyProblem, Source};
+use crate::files::name_of;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::path::Path;
-use tff_exec::{Sequence, Value};
-use tff_types::Type;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tff_exec::Value;
+use tff_types::{Type, TypeKind};
 
 type Result<T> = std::result::Result<T, DataError>;
 
 /// The most elements of the sequences of all clients together.
 const MAX_ELEMENTS: usize = 1 << 26;
+/// How many bytes of chunks that were read are kept.
+const KEPT_CHUNKS: usize = 256 << 20;
+/// Of tables up to this many bytes, the values of clients are kept, too.
+const KEPT_VALUES: usize = 64 << 20;
 
-/// Loads the table at `path` and makes the sequence of each client, of elements of type `element`.
-///
-/// An element is a batch of rows where the tensors of the type begin with a dimension `?`, else a
-/// row. Rows and clients keep the order of the file.
-pub(super) fn load(path: &Path, config: &DataConfig, element: &Type) -> Result<InMemory> {
+/// What a table is opened for.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) config: &'a DataConfig,
+    /// The type of the elements.
+    element: &'a Type,
+    columns: Columns,
+    /// The columns whose values are read when the table is opened, and the keys that name them.
+    pub(super) keys: Vec<(&'a str, &'static str)>,
+}
+
+impl<'a> Request<'a> {
+    fn new(config: &'a DataConfig, element: &'a Type) -> Self {
+        let clients = config.clients.as_ref().and_then(|by| by.column());
+        let label = config.label.as_deref().map(|label| (label, "data.label"));
+        let columns = config.columns.clone().unwrap_or_else(|| by_name(element));
+        Self { config, element, columns, keys: clients.into_iter().chain(label).collect() }
+    }
+
+    /// How elements are made of the columns of this file.
+    pub(super) fn plan(&self, name: &str, header: &[Column]) -> Result<Plan> {
+        let full_batch = self.config.batch_size.filter(|_| self.config.drop_remainder).map(|size| size.get() as u64);
+        Plan::new(self.element, &self.columns, header, full_batch).map_err(|error| error.in_file(name))
+    }
+
+    /// The positions of the columns that are read at once.
+    pub(super) fn key_positions(&self, name: &str, header: &[Column]) -> Result<Vec<usize>> {
+        let position = |&(column, key): &(&str, &'static str)| {
+            position(header, column).map_err(|problem| problem.at(key).in_file(name))
+        };
+        self.keys.iter().map(position).collect()
+    }
+}
+
+/// The columns of the names of the members. What has no name is a whole record.
+fn by_name(ty: &Type) -> Columns {
+    let TypeKind::Struct(structure) = ty.kind() else { return Columns::Pattern(RECORD.to_owned()) };
+    let member = |name: &str, ty: &Type| match ty.kind() {
+        TypeKind::Struct(_) => by_name(ty),
+        _ => Columns::Pattern(name.to_owned()),
+    };
+    let members = structure.elements().iter().map(|it| (it.name.as_deref().unwrap_or_default(), &it.ty));
+    Columns::Named(members.map(|(name, ty)| (name.to_owned(), member(name, ty))).collect::<BTreeMap<_, _>>())
+}
+
+/// The column that holds a whole record, where rows are records.
+pub(super) const RECORD: &str = "serialized_example_proto";
+
+/// A file that was opened: what is known of all rows, and what reads them.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) plan: Plan,
+    /// The values of the columns of [`Request::keys`].
+    pub(super) keys: Vec<Keys>,
+    /// The client of each row, where the format says it.
+    pub(super) own: Option<Keys>,
+    /// How many rows each chunk has.
+    pub(super) chunks: Vec<usize>,
+    pub(super) reader: Box<dyn Chunks>,
+}
+
+/// Rows that are read in chunks.
+pub(super) trait Chunks: std::fmt::Debug + Send + Sync {
+    /// For each tensor of the plan, what the rows of the chunk at this position have.
+    fn read(&self, plan: &Plan, chunk_idx: usize) -> Result<Vec<FrozenCells>>;
+}
+
+fn open_file(path: &Path, request: &Request<'_>) -> Result<Part> {
     let name = name_of(path);
-    let table = fs::read(path).map_err(|error| FileProblem::Io(error).of(&name))?;
-    read(&name, &table, config, element)
+    let config = request.config;
+    let format = if config.csv.is_empty() { config.format.or_else(|| Format::of(path)) } else { Some(Format::Csv) };
+    let Some(format) = format else {
+        let expected = "a format, which the name of the file does not say";
+        return Err(KeyProblem::expected(expected, "none").at("data.format").in_file(&name));
+    };
+    match format {
+        Format::Csv => super::csv::open(path, request),
+        #[cfg(feature = "arrow")]
+        Format::Parquet => super::arrow::open_parquet(path, request),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => super::arrow::open_ipc(path, request),
+        #[cfg(feature = "numpy")]
+        Format::Npz => super::npz::open(path, request),
+        #[cfg(feature = "sqlite")]
+        Format::Sqlite => super::sqlite::open(path, request),
+        #[cfg(feature = "tfrecord")]
+        Format::Tfrecord => super::tfrecord::open(path, request),
+        #[allow(unreachable_patterns, reason = "which formats are left depends on the features")]
+        _ => {
+            let expected = "a format that this program was built with";
+            Err(KeyProblem::expected(expected, format!("{format:?}").to_lowercase()).at("data.format").in_file(&name))
+        }
+    }
 }
 
-fn read(name: &str, table: &[u8], config: &DataConfig, element: &Type) -> Result<InMemory> {
-    check_encoding(name, table)?;
-    let csv = |source| DataError::Csv { name: name.to_owned(), source };
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(table);
-    let header = reader.headers().map_err(csv)?.iter().map(str::to_owned).collect::<Vec<_>>();
-    if let Some((column, expected, found)) = quote_problem(slice(table, 0..reader.position().byte())) {
-        return Err(mismatch(format!("{name}:1: column {}", column + 1), expected, found));
+/// The files that are meant. A folder stands for its files, one a client, by name.
+fn files(config: &DataConfig) -> Result<Vec<(PathBuf, Option<String>)>> {
+    let paths = match (config.csv.as_slice(), config.file.as_slice()) {
+        ([], []) => {
+            return Err(KeyProblem::Missing { reason: "it says where the data is".to_owned() }.at("data.file"));
+        }
+        (paths, []) | ([], paths) => paths,
+        (_, _) => return Err(KeyProblem::expected("either data.csv or data.file", "both").at("data.file")),
+    };
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push((path.clone(), None));
+            continue;
+        }
+        let io = |error| DataError::from(crate::FileProblem::Io(error).of(name_of(path)));
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(io)? {
+            entries.push(entry.map_err(io)?.path());
+        }
+        entries.retain(|entry| entry.is_file() && (config.format.is_some() || Format::of(entry).is_some()));
+        entries.sort();
+        if entries.is_empty() {
+            return Err(DataError::mismatch(name_of(path), "files of data", "none"));
+        }
+        files.extend(entries.into_iter().map(|file| {
+            let client = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            (file, client)
+        }));
     }
-    let full_batch = config.batch_size.filter(|_| config.drop_remainder).map(|size| size.get() as u64);
-    let plan = Plan::new(element, &config.columns, &header, full_batch).map_err(|error| error.in_file(name))?;
-    let batches = Batches::new(config, &plan, element)?;
-    let mut rows = Rows::new(name, table, &config.clients, &header, &plan)?;
-    let mut record = ByteRecord::new();
-    while reader.read_byte_record(&mut record).map_err(csv)? {
-        rows.check_quotes(&record, record.position().map_or(0, Position::byte)..reader.position().byte())?;
-        rows.push(&record)?;
-    }
-    let clients = rows.finish(&config.clients)?;
-    let counts = || clients.iter().map(|client| batches.of(client.n_rows).count());
-    let (count, without) = (counts().sum::<usize>(), counts().filter(|&count| count == 0).count());
-    if without > 0 {
-        let (size, n_clients) = (batches.size, clients.len());
-        tracing::warn!(
-            "{name}: data.drop_remainder leaves {without} of {n_clients} clients without a batch: \
-             they have fewer than {size} rows"
-        );
-    }
-    let epochs = batches.epochs;
-    if count.saturating_mul(epochs) > MAX_ELEMENTS {
-        return Err(KeyProblem::TooManyElements { count, epochs, limit: MAX_ELEMENTS }.at("data.epochs"));
-    }
-    clients.into_iter().map(|client| client.into_client(&plan, element, &batches)).collect()
+    Ok(files)
 }
 
-/// Which rows of a client make up the elements.
-struct Batches {
-    size: usize,
-    /// Whether rows that fill no batch are left out.
-    only_full: bool,
-    epochs: usize,
+/// A table of one or several files.
+#[derive(Debug)]
+struct Table {
+    /// What it is called in messages.
+    name: String,
+    element: Type,
+    batches: Batches,
+    parts: Vec<(Plan, Box<dyn Chunks>)>,
+    /// For each chunk the part, the position there, and the row of the table at which it ends.
+    chunks: Vec<(usize, usize, usize)>,
+    kept: Mutex<Kept>,
+    keys: Vec<Keys>,
 }
 
-impl Batches {
-    fn new(config: &DataConfig, plan: &Plan, element: &Type) -> Result<Self> {
-        let size = match (config.batch_size, plan.is_batched) {
-            (Some(size), true) => Ok(size.get()),
-            (None, false) if config.drop_remainder => {
-                Err(KeyProblem::Missing { reason: "data.drop_remainder needs it".to_owned() })
-            }
-            (None, false) => Ok(1),
-            (None, true) => Err(KeyProblem::Missing { reason: format!("{element} has a batch dimension") }),
-            (Some(size), false) if config.drop_remainder => {
-                let expected = format!("the first dimension of the tensors of {element}");
-                Err(KeyProblem::expected(expected, size.to_string()))
-            }
-            (Some(size), false) => Err(KeyProblem::expected(
-                format!("none, as {element} has no batch dimension `?`"),
-                format!("{size} (a dimension {size} is one if data.drop_remainder is true)"),
-            )),
+/// Chunks that were read, the latest ones last.
+#[derive(Debug, Default)]
+struct Kept {
+    chunks: VecDeque<(usize, Arc<Vec<FrozenCells>>)>,
+    bytes: usize,
+}
+
+impl DataConfig {
+    /// Opens the source, of elements of type `element`.
+    ///
+    /// # Errors
+    /// Where the data cannot be read, or its columns do not fit the type.
+    pub fn open(&self, element: &Type) -> Result<Opened> {
+        if !(0.0..1.0).contains(&self.held_out) {
+            let expected = "a number from 0 to below 1";
+            return Err(KeyProblem::expected(expected, self.held_out.to_string()).at("data.held_out"));
+        }
+        let request = Request::new(self, element);
+        let files = files(self)?;
+        let name = match files.as_slice() {
+            [(path, _)] => name_of(path),
+            _ => self.csv.iter().chain(&self.file).map(|path| name_of(path)).collect::<Vec<_>>().join(", "),
         };
-        let size = size.map_err(|problem| problem.at("data.batch_size"))?;
-        Ok(Self { size, only_full: config.drop_remainder, epochs: config.epochs.get() as usize })
-    }
+        let parts: Result<Vec<_>> =
+            files.iter().map(|(path, client)| Ok((open_file(path, &request)?, client))).collect();
+        let parts = parts?;
+        let plan = parts.first().map(|(part, _)| &part.plan);
+        let batches = plan.map(|plan| Batches::new(self, plan, element)).transpose()?;
+        let Some(batches) = batches else { return Err(DataError::mismatch(name, "a file", "none")) };
 
-    /// The rows of each batch in an epoch of a client that has so many.
-    fn of(&self, n_rows: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let end = if self.only_full { n_rows - n_rows % self.size } else { n_rows };
-        (0..end).step_by(self.size).map(move |start| start..end.min(start.saturating_add(self.size)))
-    }
-}
-
-/// The rows that were read, by client.
-struct Rows<'a> {
-    name: &'a str,
-    table: &'a [u8],
-    header: &'a [String],
-    plan: &'a Plan,
-    /// The position of the column that identifies the client, if one does.
-    id_column: Option<usize>,
-    modulo: usize,
-    clients: Vec<ClientRows>,
-    by_name: HashMap<String, usize>,
-    n_rows: usize,
-}
-
-struct ClientRows {
-    id: ClientId,
-    n_rows: usize,
-    /// For each tensor of the plan.
-    cells: Vec<Cells>,
-}
-
-impl ClientRows {
-    fn new(id: ClientId, plan: &Plan) -> Self {
-        Self { id, n_rows: 0, cells: plan.tensors.iter().map(|tensor| Cells::new(tensor.dtype)).collect() }
-    }
-}
-
-impl<'a> Rows<'a> {
-    fn new(name: &'a str, table: &'a [u8], clients: &ClientsBy, header: &'a [String], plan: &'a Plan) -> Result<Self> {
-        let (id_column, modulo) = match clients {
-            ClientsBy::Column(column) => {
-                let position = position(header, column);
-                (Some(position.map_err(|problem| problem.at("data.clients.column").in_file(name))?), 0)
-            }
-            ClientsBy::Modulo(modulo) => (None, modulo.get()),
-        };
-        Ok(Self {
+        let mut table = Table {
             name,
-            table,
-            header,
-            plan,
-            id_column,
-            modulo,
-            clients: Vec::new(),
-            by_name: HashMap::new(),
-            n_rows: 0,
+            element: element.clone(),
+            batches,
+            parts: Vec::new(),
+            chunks: Vec::new(),
+            kept: Mutex::default(),
+            keys: vec![Keys::default(); request.keys.len()],
+        };
+        let mut own = Some(Keys::default());
+        let mut n_rows = 0usize;
+        for (part_idx, (part, client)) in parts.into_iter().enumerate() {
+            let start = n_rows;
+            for (chunk_idx, rows) in part.chunks.iter().enumerate() {
+                n_rows = n_rows.saturating_add(*rows);
+                table.chunks.push((part_idx, chunk_idx, n_rows));
+            }
+            table.keys.iter_mut().zip(&part.keys).for_each(|(all, keys)| all.extend(keys));
+            match (client, &part.own, &mut own) {
+                // The name of a file in a folder is the client, as the data within does not say it.
+                (Some(client), None, Some(own)) => (start..n_rows).for_each(|_| own.push(client)),
+                (_, Some(keys), Some(own)) => own.extend(keys),
+                _ => own = None,
+            }
+            table.parts.push((part.plan, part.reader));
+        }
+        let n_rows = match u32::try_from(n_rows) {
+            Ok(0) => return Err(DataError::mismatch(table.name, "rows", "none")),
+            Ok(n_rows) => n_rows,
+            Err(_) => return Err(DataError::mismatch(table.name, "fewer than 2^32 rows", n_rows)),
+        };
+        let by_column = self.clients.as_ref().is_some_and(|by| by.column().is_some());
+        let keys = table.keys.first().filter(|_| by_column);
+        let mut division = divide(self, &Rows { name: &table.name, n_rows, keys, own: own.as_ref() })?;
+        let held_out = (self.held_out > 0.0).then(|| division.hold_out(self.held_out, self.seed));
+        let table = Arc::new(table);
+        let held_out = held_out.map(|division| TableSource::new(&table, division, n_rows)).transpose()?;
+        Ok(Opened { clients: TableSource::new(&table, division, n_rows)?, held_out, has_label: self.label.is_some() })
+    }
+}
+
+/// The data that a section `[data]` describes.
+#[derive(Debug)]
+pub struct Opened {
+    clients: TableSource,
+    held_out: Option<TableSource>,
+    has_label: bool,
+}
+
+/// How many rows a client has.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ClientSummary {
+    /// The client.
+    pub client: ClientId,
+    /// How many rows it has.
+    pub rows: usize,
+    /// How many rows are held out for the evaluation.
+    pub held_out: usize,
+    /// How many rows it has of each class, by the order of [`Opened::classes`]; those held out are not counted.
+    pub classes: Vec<usize>,
+}
+
+impl Opened {
+    /// The source of the clients' data, and that of what is held out of it.
+    #[must_use]
+    pub fn into_sources(self) -> (Box<dyn Source>, Option<Box<dyn Source>>) {
+        let held_out = self.held_out.map(|source| -> Box<dyn Source> { Box::new(source) });
+        (Box::new(self.clients), held_out)
+    }
+
+    /// The classes in the column of the key `label`, in the order in which they occur; none where there is no such key.
+    #[must_use]
+    pub fn classes(&self) -> &[String] {
+        self.labels().map_or(&[], |keys| &keys.names)
+    }
+
+    fn labels(&self) -> Option<&Keys> {
+        self.clients.table.keys.last().filter(|_| self.has_label)
+    }
+
+    /// How the rows are divided.
+    #[must_use]
+    pub fn summary(&self) -> Vec<ClientSummary> {
+        let labels = self.labels();
+        let Division { ids, rows } = &self.clients.division;
+        let held_out = |client_idx| {
+            self.held_out
+                .as_ref()
+                .and_then(|it| it.division.rows.get(client_idx))
+                .map_or(0, |rows: &Vec<u32>| rows.len())
+        };
+        let client = |(client_idx, (id, rows)): (usize, (&ClientId, &Vec<u32>))| {
+            let mut classes = vec![0; labels.map_or(0, |keys| keys.names.len())];
+            for label in
+                labels.into_iter().flat_map(|keys| rows.iter().filter_map(|&row| keys.of_row.get(row as usize)))
+            {
+                if let Some(count) = classes.get_mut(*label as usize) {
+                    *count += 1;
+                }
+            }
+            ClientSummary { client: id.clone(), rows: rows.len(), held_out: held_out(client_idx), classes }
+        };
+        ids.iter().zip(rows).enumerate().map(client).collect()
+    }
+}
+
+/// The clients of a table.
+#[derive(Debug)]
+struct TableSource {
+    table: Arc<Table>,
+    division: Division,
+    /// The values of clients, where they are kept.
+    values: Vec<OnceLock<Value>>,
+}
+
+impl TableSource {
+    fn new(table: &Arc<Table>, division: Division, n_rows: u32) -> Result<Self> {
+        let batches = &table.batches;
+        let counts = || division.rows.iter().map(|rows| batches.of(rows.len()).count());
+        let (count, without) = (counts().sum::<usize>(), counts().filter(|&count| count == 0).count());
+        let (name, n_clients, size) = (&table.name, division.rows.len(), batches.size);
+        if without > 0 && size > 1 {
+            tracing::warn!(
+                "{name}: data.drop_remainder leaves {without} of {n_clients} clients without a batch: \
+                 they have fewer than {size} rows"
+            );
+        }
+        let epochs = batches.epochs;
+        if count.saturating_mul(epochs) > MAX_ELEMENTS {
+            return Err(KeyProblem::TooManyElements { count, epochs, limit: MAX_ELEMENTS }.at("data.epochs"));
+        }
+        let bytes_of_row = table.parts.first().map_or(0, |(plan, _)| plan.bytes_of_row());
+        let is_small = bytes_of_row.saturating_mul(n_rows as usize) <= KEPT_VALUES;
+        let values = if is_small { vec![OnceLock::new(); n_clients] } else { Vec::new() };
+        Ok(Self { table: table.clone(), division, values })
+    }
+}
+
+impl Source for TableSource {
+    fn clients(&self) -> &[ClientId] {
+        &self.division.ids
+    }
+
+    fn data(&self, client_idx: usize) -> Result<Value> {
+        let n_clients = self.division.ids.len();
+        let rows = self.division.rows.get(client_idx).ok_or(DataError::NoClient { client_idx, n_clients })?;
+        if let Some(value) = self.values.get(client_idx).and_then(OnceLock::get) {
+            return Ok(value.clone());
+        }
+        let value = self.table.sequence(rows)?;
+        Ok(match self.values.get(client_idx) {
+            Some(kept) => kept.get_or_init(|| value).clone(),
+            None => value,
         })
     }
+}
 
-    fn push(&mut self, record: &ByteRecord) -> Result<()> {
-        if record.len() != self.header.len() {
-            let expected = format!("{} columns", self.header.len());
-            return Err(mismatch(self.place(record), expected, record.len()));
-        }
-        let client_idx = self.client_idx(record)?;
-        self.n_rows += 1;
-        let Some(client) = self.clients.get_mut(client_idx) else { return Ok(()) };
-        for (tensor, cells) in self.plan.tensors.iter().zip(&mut client.cells) {
-            for &column in &tensor.columns {
-                let cell = record.get(column).unwrap_or_default();
-                if cells.push(tensor.dtype, cell).is_none() {
-                    let place = cell_place(self.name, self.table, self.header, record, column);
-                    return Err(mismatch(place, tensor.dtype, shown(cell)));
-                }
+impl Table {
+    /// The sequence of a client with these rows, which are in ascending order unless they were listed.
+    fn sequence(&self, rows: &[u32]) -> Result<Value> {
+        let Some((plan, _)) = self.parts.first() else { return Err(DataError::mismatch(&self.name, "a file", "none")) };
+        let mut gathered: Vec<Vec<FrozenCells>> = vec![Vec::new(); plan.tensors.len()];
+        let mut rest = rows;
+        while let Some(&first) = rest.first() {
+            let chunk_idx = self.chunks.partition_point(|&(_, _, end)| end <= first as usize);
+            let start = chunk_idx.checked_sub(1).and_then(|before| self.chunks.get(before)).map_or(0, |chunk| chunk.2);
+            let end = self.chunks.get(chunk_idx).map_or(0, |chunk| chunk.2);
+            let is_here = |row: &&u32| (start..end).contains(&(**row as usize));
+            let n_here = rest.iter().take_while(is_here).count();
+            if n_here == 0 {
+                return Err(DataError::mismatch(&self.name, format!("a row {first}"), format!("{end} rows")));
             }
+            let (here, after) = rest.split_at(n_here);
+            let positions: Vec<usize> = here.iter().map(|&row| row as usize - start).collect();
+            let cells = self.chunk(chunk_idx)?;
+            for ((tensor, cells), gathered) in plan.tensors.iter().zip(cells.iter()).zip(&mut gathered) {
+                gathered.push(cells.rows(&positions, tensor.width * tensor.dtype.size().unwrap_or(1)));
+            }
+            rest = after;
         }
-        client.n_rows += 1;
-        Ok(())
+        let empty =
+            |(tensor, parts): (&super::columns::TensorPlan, Vec<FrozenCells>)| FrozenCells::concat(tensor.dtype, parts);
+        let cells: Vec<FrozenCells> = plan.tensors.iter().zip(gathered).map(empty).collect();
+        self.batches.sequence(plan, &self.element, &cells, rows.len())
     }
 
-    /// The client of a row; a new one where it is the first of its client.
-    fn client_idx(&mut self, record: &ByteRecord) -> Result<usize> {
-        let Some(column) = self.id_column else {
-            let client_idx = self.n_rows % self.modulo.max(1);
-            if client_idx == self.clients.len() {
-                self.clients.push(ClientRows::new(ClientId::Number(client_idx), self.plan));
-            }
-            return Ok(client_idx);
+    fn chunk(&self, chunk_idx: usize) -> Result<Arc<Vec<FrozenCells>>> {
+        // Whoever panicked with the lock left a list that is complete.
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cells)) = kept().chunks.iter().find(|(kept_idx, _)| *kept_idx == chunk_idx) {
+            return Ok(cells.clone());
+        }
+        let chunk = self.chunks.get(chunk_idx).and_then(|&(part, at, _)| Some((self.parts.get(part)?, at)));
+        let Some(((plan, reader), at)) = chunk else {
+            return Err(DataError::mismatch(&self.name, format!("a chunk {chunk_idx}"), self.chunks.len()));
         };
-        let cell = record.get(column).unwrap_or_default();
-        let id = std::str::from_utf8(cell).map_err(|_| {
-            let place = cell_place(self.name, self.table, self.header, record, column);
-            mismatch(place, "text", shown(cell))
-        })?;
-        if id.is_empty() {
-            let place = cell_place(self.name, self.table, self.header, record, column);
-            return Err(mismatch(place, "a client", shown(cell)));
-        }
-        if let Some(&client_idx) = self.by_name.get(id) {
-            return Ok(client_idx);
-        }
-        self.by_name.insert(id.to_owned(), self.clients.len());
-        self.clients.push(ClientRows::new(ClientId::Name(id.to_owned()), self.plan));
-        Ok(self.clients.len() - 1)
-    }
-
-    /// Checks that each cell that begins with a quote ends with one. The reader takes what follows an open quote into one
-    /// cell, across lines, and rows would be lost without a word.
-    fn check_quotes(&self, record: &ByteRecord, range: Range<u64>) -> Result<()> {
-        let Some((column, expected, found)) = quote_problem(slice(self.table, range)) else { return Ok(()) };
-        Err(mismatch(cell_place(self.name, self.table, self.header, record, column), expected, found))
-    }
-
-    fn place(&self, record: &ByteRecord) -> String {
-        place(self.name, self.table, record)
-    }
-
-    fn finish(self, by: &ClientsBy) -> Result<Vec<ClientRows>> {
-        if self.n_rows == 0 {
-            return Err(mismatch(self.name, "rows below the header", "none"));
-        }
-        if let ClientsBy::Modulo(modulo) = by
-            && modulo.get() > self.n_rows
-        {
-            let Self { name, n_rows, .. } = self;
-            let expected = format!("at most {n_rows}, the rows of {name}");
-            return Err(KeyProblem::expected(expected, modulo.to_string()).at("data.clients.modulo"));
-        }
-        Ok(self.clients)
-    }
-}
-
-/// The bytes of the table that a row takes.
-fn slice(table: &[u8], range: Range<u64>) -> &[u8] {
-    let position = |byte| usize::try_from(byte).map_or(table.len(), |byte| byte.min(table.len()));
-    table.get(position(range.start)..position(range.end)).unwrap_or_default()
-}
-
-/// The first cell of a row whose quotes do not fit, with what was expected and found.
-fn quote_problem(row: &[u8]) -> Option<(usize, &'static str, &'static str)> {
-    if !row.contains(&b'"') {
-        return None;
-    }
-    let mut rest = row.trim_ascii_start();
-    for column in 0.. {
-        if let Some(mut quoted) = rest.strip_prefix(b"\"") {
-            rest = loop {
-                let Some(end) = quoted.iter().position(|&byte| byte == b'"') else {
-                    return Some((column, "a closing quote", "the end of the file"));
-                };
-                let after = quoted.get(end + 1..).unwrap_or_default();
-                match after.strip_prefix(b"\"") {
-                    Some(more) => quoted = more,
-                    None => break after,
-                }
-            };
-            if !matches!(rest.first(), None | Some(b',' | b'\r' | b'\n')) {
-                return Some((column, "a comma or the end of the row behind the closing quote", "more text"));
+        let cells = Arc::new(reader.read(plan, at)?);
+        let bytes = |cells: &[FrozenCells]| cells.iter().map(FrozenCells::bytes).sum::<usize>();
+        let mut kept = kept();
+        kept.bytes += bytes(&cells);
+        kept.chunks.push_back((chunk_idx, cells.clone()));
+        while kept.bytes > KEPT_CHUNKS && kept.chunks.len() > 1 {
+            if let Some((_, oldest)) = kept.chunks.pop_front() {
+                kept.bytes = kept.bytes.saturating_sub(bytes(&oldest));
             }
         }
-        let end = rest.iter().position(|&byte| byte == b',')?;
-        rest = rest.get(end + 1..).unwrap_or_default();
-    }
-    None
-}
-
-/// Refuses what is compressed or in another encoding, with a hint: the reader would find only that it is no text.
-fn check_encoding(name: &str, table: &[u8]) -> Result<()> {
-    let found = match table {
-        [0x1f, 0x8b, ..] => "gzip: decompress it first",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd: decompress it first",
-        [b'P', b'K', 3, 4, ..] => "a zip archive: unpack it first",
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16: convert it to UTF-8 first",
-        _ => return Ok(()),
-    };
-    Err(mismatch(name, "comma-separated values", found))
-}
-
-fn mismatch(place: impl Into<String>, expected: impl ToString, found: impl ToString) -> DataError {
-    DataError::Mismatch { place: place.into(), expected: expected.to_string(), found: found.to_string() }
-}
-
-/// File, line and column of a cell.
-fn cell_place(name: &str, table: &[u8], header: &[String], record: &ByteRecord, column: usize) -> String {
-    let column = header.get(column).map_or("", String::as_str);
-    format!("{}: column {column}", place(name, table, record))
-}
-
-/// File and line of a record.
-fn place(name: &str, table: &[u8], record: &ByteRecord) -> String {
-    let Some(position) = record.position() else { return name.to_owned() };
-    // The position is where the record before ended: empty lines may follow.
-    let start = usize::try_from(position.byte()).ok().and_then(|start| table.get(start..)).unwrap_or_default();
-    let empty = start.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).filter(|&&byte| byte == b'\n').count();
-    format!("{name}:{}", position.line() + empty as u64)
-}
-
-impl ClientRows {
-    fn into_client(self, plan: &Plan, element: &Type, batches: &Batches) -> Result<(ClientId, Value)> {
-        let cells: Vec<FrozenCells> = self.cells.into_iter().map(Cells::freeze).collect();
-        let mut elements = Vec::new();
-        for rows in batches.of(self.n_rows) {
-            let tensors = plan.tensors.iter().zip(&cells);
-            let tensors: Result<Vec<Value>> =
-                tensors.map(|(tensor, cells)| batch(tensor, cells, plan.is_batched, rows.clone())).collect();
-            elements.push(assemble(&plan.layout, &tensors?));
-        }
-        let n_elements = elements.len();
-        let elements: Vec<Value> = elements.into_iter().cycle().take(n_elements * batches.epochs).collect();
-        Ok((self.id, Value::Sequence(Sequence::from_elements(element.clone(), elements))))
+        Ok(cells)
     }
 }
 
-/// The tensor of these rows.
-fn batch(tensor: &TensorPlan, cells: &FrozenCells, is_batched: bool, rows: Range<usize>) -> Result<Value> {
-    let n_rows = rows.len() as u64;
-    let dims = is_batched.then_some(n_rows).into_iter().chain(tensor.row_dims.iter().copied()).collect();
-    let width = tensor.columns.len();
-    Ok(Value::array(cells.array(tensor.dtype, dims, rows.start * width..rows.end * width)?))
+/// Chunks of rows of one size, for formats that have none themselves.
+pub(super) fn chunks_of(n_rows: usize, size: usize) -> Vec<usize> {
+    (0..n_rows).step_by(size.max(1)).map(|start| size.max(1).min(n_rows - start)).collect()
 }
 
-fn assemble(layout: &Layout, tensors: &[Value]) -> Value {
-    match layout {
-        // The layout names the tensors of its own plan.
-        Layout::Tensor(index) => tensors.get(*index).cloned().unwrap_or_else(|| Value::structure([])),
-        Layout::Struct(layouts) => Value::structure(layouts.iter().map(|layout| assemble(layout, tensors))),
-    }
-}
-
-/// A cell as it appears in messages.
-fn shown(cell: &[u8]) -> String {
-    const SHOWN: usize = 40;
-    if cell.is_empty() {
-        return "an empty cell".to_owned();
-    }
-    let text = String::from_utf8_lossy(cell);
-    let cut: String = text.chars().take(SHOWN).collect();
-    if cut.len() < text.len() { format!("{cut:?}…") } else { format!("{cut:?}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Source;
-    use crate::json::{self, Members};
-    use std::sync::Arc;
-
-    /// Loads a table and shows the data of each client as JSON.
-    #[track_caller]
-    fn check(ty: &str, config: &str, table: &str) -> String {
-        let ty: Type = ty.parse().unwrap();
-        let config: DataConfig = toml::from_str(&format!("csv = \"d.csv\"\n{config}")).unwrap();
-        let sequence = Type::sequence(ty.clone()).unwrap();
-        let members = Members::new(|it| Ok(Arc::clone(it.known_elements().unwrap())), None);
-        match read("d.csv", table.as_bytes(), &config, &ty) {
-            Ok(source) => {
-                let line = |(client_idx, id): (usize, &ClientId)| {
-                    let id = serde_json::to_string(id).unwrap();
-                    let data = source.data(client_idx).unwrap();
-                    format!("{id}: {}", json::write(&data, &sequence, &members).unwrap())
-                };
-                source.clients().iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
-            }
-            Err(error) => error.to_string(),
-        }
-    }
-
-    const PAIR: &str = "<float32[?,2],int32[?]>";
-    const COLUMNS: &str = "columns = [\"a..b\", \"y\"]\n";
-    const TABLE: &str = "id,a,b,y\nu,1,2,3\nv,4,5,6\nu,7,8,9\nu,10,11,12\n";
-
-    #[track_caller]
-    fn check_pair(config: &str, table: &str) -> String {
-        check(PAIR, &format!("{COLUMNS}{config}"), table)
-    }
-
-    #[test]
-    fn rows_go_to_clients_and_into_batches() {
-        insta::assert_snapshot!(check_pair("clients = {column = \"id\"}\nbatch_size = 2", TABLE), @r#"
-    "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[10.0,11.0]],[12]]]
-    "v": [[[[4.0,5.0]],[6]]]
-    "#);
-        insta::assert_snapshot!(check_pair("clients = {modulo = 3}\nbatch_size = 2\nepochs = 2", TABLE), @r"
-    0: [[[[1.0,2.0],[10.0,11.0]],[3,12]],[[[1.0,2.0],[10.0,11.0]],[3,12]]]
-    1: [[[[4.0,5.0]],[6]],[[[4.0,5.0]],[6]]]
-    2: [[[[7.0,8.0]],[9]],[[[7.0,8.0]],[9]]]
-    ");
-        insta::assert_snapshot!(check("<y=int8,s=str>", "clients = {modulo = 1}\ncolumns = {s = \"id\", y = \"y\"}", TABLE), @r#"0: [{"y":3,"s":"u"},{"y":6,"s":"v"},{"y":9,"s":"u"},{"y":12,"s":"u"}]"#);
-        insta::assert_snapshot!(check("float32[?,2,2]", "clients = {modulo = 1}\nbatch_size = 9\ncolumns = [\"a\", \"b\", \"y\", \"a\"]", TABLE), @"0: [[[[1.0,2.0],[3.0,1.0]],[[4.0,5.0],[6.0,4.0]],[[7.0,8.0],[9.0,7.0]],[[10.0,11.0],[12.0,10.0]]]]");
-    }
-
-    #[test]
-    fn rows_that_fill_no_batch_can_be_left_out() {
-        let config = "clients = {column = \"id\"}\nbatch_size = 2\ndrop_remainder = true\nepochs = 2";
-        insta::assert_snapshot!(check_pair(config, TABLE), @r#"
-        "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[1.0,2.0],[7.0,8.0]],[3,9]]]
-        "v": []
-        "#);
-        let fixed = format!("{COLUMNS}{config}");
-        insta::assert_snapshot!(check("<float32[2,2],int32[2]>", &fixed, TABLE), @r#"
-        "u": [[[[1.0,2.0],[7.0,8.0]],[3,9]],[[[1.0,2.0],[7.0,8.0]],[3,9]]]
-        "v": []
-        "#);
-        insta::assert_snapshot!(check("<float32[3,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns[0]: expected 6 columns for a row of float32[3,2], whose first dimension is the batch only if data.drop_remainder is true and data.batch_size 3, found 2");
-        insta::assert_snapshot!(check("<float32[2,2],int32[3]>", &fixed, TABLE), @"d.csv: data.columns: some tensors of <float32[2,2],int32[3]> begin with a dimension `?` for the batch and some do not");
-        insta::assert_snapshot!(check_pair("clients = {modulo = 1}\ndrop_remainder = true", TABLE), @"data.batch_size: missing, and <float32[?,2],int32[?]> has a batch dimension");
-    }
-
-    #[test]
-    fn quotes_that_do_not_fit_are_refused() {
-        let config = "clients = {modulo = 1}\ncolumns = {s = \"s\", y = \"y\"}";
-        let check = |table: &str| check("<y=int32,s=str>", config, table);
-        insta::assert_snapshot!(check("s,y\n\"a,\"\"b\"\"\n\",1\nc\"d,2\n"), @r#"0: [{"y":1,"s":"a,\"b\"\n"},{"y":2,"s":"c\"d"}]"#);
-        insta::assert_snapshot!(check("s,y\na,1\n\n\"oops,2\nb,3\n"), @"d.csv:4: column s: expected a closing quote, found the end of the file");
-        insta::assert_snapshot!(check("s,y\na,1\n\"oops,2\n\"b\",3\n"), @"d.csv:3: column s: expected a comma or the end of the row behind the closing quote, found more text");
-        insta::assert_snapshot!(check("s,y\na,\"1\n"), @"d.csv:2: column y: expected a closing quote, found the end of the file");
-        insta::assert_snapshot!(check("s,\"y\na,1\n"), @"d.csv:1: column 2: expected a closing quote, found the end of the file");
-    }
-
-    #[test]
-    fn what_is_no_text_is_refused_with_a_hint() {
-        let ty: Type = "int32".parse().unwrap();
-        let config: DataConfig = toml::from_str("csv = \"d.csv\"\nclients = {modulo = 1}\ncolumns = \"y\"").unwrap();
-        let check = |table: &[u8]| read("d.csv", table, &config, &ty).unwrap_err().to_string();
-        insta::assert_snapshot!(check(&[0x1f, 0x8b, 8]), @"d.csv: expected comma-separated values, found gzip: decompress it first");
-        insta::assert_snapshot!(check(&[0xff, 0xfe, b'y', 0]), @"d.csv: expected comma-separated values, found UTF-16: convert it to UTF-8 first");
-    }
-
-    #[test]
-    fn problems_say_where_they_are() {
-        let two = "clients = {modulo = 2}\nbatch_size = 2";
-        insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n1,x,3\n"), @r#"d.csv:3: column b: expected float32, found "x""#);
-        insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n1,2,\n"), @"d.csv:3: column y: expected int32, found an empty cell");
-        insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n\n1,2\n"), @"d.csv:4: expected 3 columns, found 2");
-        insta::assert_snapshot!(check("<y=int64,s=str>", "clients = {column = \"id\"}\ncolumns = {s = \"id\", y = \"y\"}", "id,y\nu,1.0\n,2.0\n"), @"d.csv:3: column id: expected a client, found an empty cell");
-        insta::assert_snapshot!(check_pair(two, "a,b,y\n"), @"d.csv: expected rows below the header, found none");
-        insta::assert_snapshot!(check_pair(two, "a,b,y\n1,2,3\n"), @"data.clients.modulo: expected at most 1, the rows of d.csv, found 2");
-        insta::assert_snapshot!(check_pair(two, "a,b\n1,2\n"), @"d.csv: data.columns[1]: no column `y`, found a, b");
-        insta::assert_snapshot!(check_pair("clients = {modulo = 1}", TABLE), @"data.batch_size: missing, and <float32[?,2],int32[?]> has a batch dimension");
-        insta::assert_snapshot!(check_pair("clients = {column = \"user\"}\nbatch_size = 1", TABLE), @"d.csv: data.clients.column: no column `user`, found id, a, b, y");
-        insta::assert_snapshot!(check_pair("clients = {modulo = 1}\nbatch_size = 1\nepochs = 4294967295", TABLE), @"data.epochs: 4 batches, 4294967295 times, exceed the limit of 67108864");
-        insta::assert_snapshot!(check("int32", "clients = {modulo = 1}\nbatch_size = 2\ncolumns = \"y\"", TABLE), @"data.batch_size: expected none, as int32 has no batch dimension `?`, found 2 (a dimension 2 is one if data.drop_remainder is true)");
-        insta::assert_snapshot!(check("<int32>", "clients = {modulo = 1}\ncolumns = \"y\"", TABLE), @r#"d.csv: data.columns: expected the columns of each member of <int32>, found only "y""#);
-    }
+/// The rows of a chunk that [`chunks_of`] made.
+pub(super) fn rows_of_chunk(chunk_idx: usize, size: usize, n_rows: usize) -> Range<usize> {
+    let start = chunk_idx.saturating_mul(size).min(n_rows);
+    start..start.saturating_add(size).min(n_rows)
 }

@@ -134,7 +134,7 @@ fn read_parts(folder: &Path, index: &Index, index_name: &str) -> Result<BTreeMap
         let expected = parse_type(r#type, format!("the type of the part {role}")).map_err(|it| it.of(index_name))?;
         let path = folder.join(file_of(role));
         let comp = computation::read_file(&path)?;
-        if !comp.ty().is_identical_to(&expected) {
+        if *comp.ty() != expected {
             let found = comp.ty().clone();
             return Err(FileProblem::PartType { expected, found }.of(name_of(&path)));
         }

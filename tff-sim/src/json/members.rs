@@ -1,4 +1,4 @@
-//! The values inside of sequences and federated values, for whoever writes them.
+//! The values inside of sequences and federated values, for code that writes them.
 
 use super::WriteError;
 use std::fmt;
@@ -55,7 +55,7 @@ impl<'a> Members<'a> {
     /// The value that all clients have, where the type says so.
     ///
     /// # Errors
-    /// [`WriteError::NoClients`] where there is none.
+    /// [`WriteError::NoClients`] if it has no members.
     pub fn common<'v>(&self, clients: &'v Clients) -> Result<&'v Value, WriteError> {
         clients.get(0).ok_or(WriteError::NoClients)
     }

@@ -5,15 +5,15 @@
 //! | tensor | a number, `true`/`false` or a string; nested arrays where there are dimensions |
 //! | `nan`, infinities | the strings `"nan"`, `"inf"`, `"-inf"` |
 //! | complex | `[re, im]` |
-//! | string that is no UTF-8 | `{"base64": "…"}` |
+//! | string that is not UTF-8 | `{"base64": "…"}` |
 //! | struct, all members named | an object; an array is read too |
 //! | any other struct | an array |
 //! | sequence | an array |
-//! | `{T}@CLIENTS` | an array, one item a client |
+//! | `{T}@CLIENTS` | an array, one item for each client |
 //! | `T@CLIENTS`, `T@SERVER` | the member itself |
 //! | placement | `"clients"` or `"server"` |
 //!
-//! What [`write()`] writes, [`read()`] reads as the same value.
+//! [`read()`] reads the output of [`write()`] as the same value.
 
 mod error;
 mod members;

@@ -1,5 +1,5 @@
 //! JSON text as a tree. Unlike `serde_json::Value` alone, an object with two members of one name
-//! is refused: which of them is meant cannot be known.
+//! is refused, because either could be meant.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

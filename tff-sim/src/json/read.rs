@@ -1,10 +1,10 @@
 //! JSON to values.
 
 use super::BASE64;
+use crate::files::{line, quoted};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use half::{bf16, f16};
 use serde_json::Value as Json;
 use std::fmt;
 use tff_exec::{Sequence, Value};
@@ -28,7 +28,7 @@ impl fmt::Display for JsonMismatch {
         if !path.steps().is_empty() {
             write!(f, "{path}: ")?;
         }
-        write!(f, "expected {expected}, found {found}")
+        write!(f, "expected {}, found {}", line(expected), line(found))
     }
 }
 
@@ -202,36 +202,24 @@ fn nesting(json: &Json, dtype: DType) -> usize {
 }
 
 fn scalar(json: &Json, dtype: DType) -> Option<Scalar> {
-    Some(match dtype {
-        DType::Bool => Scalar::Bool(json.as_bool()?),
-        DType::Int8 => Scalar::Int8(integer(json)?),
-        DType::Int16 => Scalar::Int16(integer(json)?),
-        DType::Int32 => Scalar::Int32(integer(json)?),
-        DType::Int64 => Scalar::Int64(integer(json)?),
-        DType::UInt8 => Scalar::UInt8(integer(json)?),
-        DType::UInt16 => Scalar::UInt16(integer(json)?),
-        DType::UInt32 => Scalar::UInt32(integer(json)?),
-        DType::UInt64 => Scalar::UInt64(integer(json)?),
-        DType::Float16 => Scalar::Float16(narrowed(json, f16::from_f64, f16::is_infinite)?),
-        DType::BFloat16 => Scalar::BFloat16(narrowed(json, bf16::from_f64, bf16::is_infinite)?),
-        DType::Float32 => Scalar::Float32(float32(json)?),
-        DType::Float64 => Scalar::Float64(float(json)?),
-        DType::Complex64 => {
-            let (re, im) = complex(json)?;
-            Scalar::Complex64(float32(re)?, float32(im)?)
+    match dtype {
+        DType::Bool => json.as_bool().map(Scalar::Bool),
+        DType::String => string(json).map(Scalar::String),
+        DType::Complex64 => match complex(json, DType::Float32)? {
+            (Scalar::Float32(re), Scalar::Float32(im)) => Some(Scalar::Complex64(re, im)),
+            _ => None,
+        },
+        DType::Complex128 => match complex(json, DType::Float64)? {
+            (Scalar::Float64(re), Scalar::Float64(im)) => Some(Scalar::Complex128(re, im)),
+            _ => None,
+        },
+        dtype if dtype.is_integer() => {
+            let number = json.as_number()?;
+            let wide = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))?;
+            Scalar::of_integer(dtype, wide)
         }
-        DType::Complex128 => {
-            let (re, im) = complex(json)?;
-            Scalar::Complex128(float(re)?, float(im)?)
-        }
-        DType::String => Scalar::String(string(json)?),
-    })
-}
-
-fn integer<T: TryFrom<i128>>(json: &Json) -> Option<T> {
-    let number = json.as_number()?;
-    let wide = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))?;
-    T::try_from(wide).ok()
+        dtype => Scalar::of_float(dtype, float(json)?),
+    }
 }
 
 fn float(json: &Json) -> Option<f64> {
@@ -247,21 +235,9 @@ fn float(json: &Json) -> Option<f64> {
     }
 }
 
-/// A float of a narrower type; `None` where a finite number is too large for it.
-fn narrowed<T: Copy>(json: &Json, narrow: fn(f64) -> T, is_infinite: fn(T) -> bool) -> Option<T> {
-    let wide = float(json)?;
-    let narrow = narrow(wide);
-    (wide.is_infinite() || !is_infinite(narrow)).then_some(narrow)
-}
-
-fn float32(json: &Json) -> Option<f32> {
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is what is meant")]
-    narrowed(json, |wide| wide as f32, f32::is_infinite)
-}
-
-fn complex(json: &Json) -> Option<(&Json, &Json)> {
+fn complex(json: &Json, part: DType) -> Option<(Scalar, Scalar)> {
     let [re, im] = json.as_array()?.as_slice() else { return None };
-    Some((re, im))
+    Some((Scalar::of_float(part, float(re)?)?, Scalar::of_float(part, float(im)?)?))
 }
 
 fn string(json: &Json) -> Option<Bytes> {
@@ -276,15 +252,11 @@ fn string(json: &Json) -> Option<Bytes> {
 
 /// A JSON value in a few words.
 fn describe(json: &Json) -> String {
-    const SHOWN: usize = 40;
     match json {
         Json::Null => "null".to_owned(),
         Json::Bool(value) => value.to_string(),
         Json::Number(number) => number.to_string(),
-        Json::String(text) if text.chars().nth(SHOWN).is_some() => {
-            format!("{:?}…", text.chars().take(SHOWN).collect::<String>())
-        }
-        Json::String(text) => format!("{text:?}"),
+        Json::String(text) => quoted(text),
         Json::Array(items) => format!("an array of {}", items.len()),
         Json::Object(_) => "an object".to_owned(),
     }

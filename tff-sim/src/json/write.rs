@@ -4,7 +4,7 @@ use super::{BASE64, Members, WriteError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tff_exec::Value;
-use tff_ir::{Array, Scalar};
+use tff_ir::{Array, Scalar, Wide};
 use tff_types::{Element, Type, TypeKind};
 
 type Result<T> = std::result::Result<T, WriteError>;
@@ -124,23 +124,14 @@ const MAX_RANK: usize = 100;
 /// Writes one element of a tensor.
 #[must_use]
 pub fn scalar(scalar: &Scalar) -> String {
-    match scalar {
-        Scalar::Bool(value) => value.to_string(),
-        Scalar::Int8(value) => value.to_string(),
-        Scalar::Int16(value) => value.to_string(),
-        Scalar::Int32(value) => value.to_string(),
-        Scalar::Int64(value) => value.to_string(),
-        Scalar::UInt8(value) => value.to_string(),
-        Scalar::UInt16(value) => value.to_string(),
-        Scalar::UInt32(value) => value.to_string(),
-        Scalar::UInt64(value) => value.to_string(),
-        Scalar::Float16(value) => float32(value.to_f32()),
-        Scalar::BFloat16(value) => float32(value.to_f32()),
-        Scalar::Float32(value) => float32(*value),
-        Scalar::Float64(value) => float64(*value),
-        Scalar::Complex64(re, im) => format!("[{},{}]", float32(*re), float32(*im)),
-        Scalar::Complex128(re, im) => format!("[{},{}]", float64(*re), float64(*im)),
-        Scalar::String(bytes) => match std::str::from_utf8(bytes) {
+    match scalar.wide() {
+        Wide::Bool(value) => value.to_string(),
+        Wide::Integer(value) => value.to_string(),
+        Wide::Float32(value) => float32(value),
+        Wide::Float64(value) => float64(value),
+        Wide::Complex64(re, im) => format!("[{},{}]", float32(re), float32(im)),
+        Wide::Complex128(re, im) => format!("[{},{}]", float64(re), float64(im)),
+        Wide::String(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => quoted(text),
             Err(_) => format!("{{\"{BASE64}\":\"{}\"}}", STANDARD.encode(bytes)),
         },

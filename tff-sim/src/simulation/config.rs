@@ -3,7 +3,7 @@
 use crate::data::DataConfig;
 use crate::files::{FileError, FileProblem, name_of, parse_toml, read_bytes, utf8};
 use serde::Deserialize;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 /// A simulation. Its keys are documented in `tff simulate --help`.
@@ -20,6 +20,9 @@ pub struct Config {
     /// What decides which clients take part.
     #[serde(default)]
     pub seed: u64,
+    /// How likely each chosen client is to vanish before the round.
+    #[serde(default)]
+    pub dropout: f64,
     /// Paths into the metrics of a round: scalars to show, or structs of them. All where empty.
     #[serde(default)]
     pub metrics: Vec<String>,
@@ -60,6 +63,10 @@ pub struct EvaluateConfig {
     /// Paths into the metrics of the evaluation, as `metrics` above.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// After how many rounds the state is evaluated, each time; only after the last one where it is not given.
+    pub every: Option<NonZeroU64>,
+    /// The data of the evaluation; by default what [`DataConfig::held_out`] holds out, else that of the clients.
+    pub data: Option<DataConfig>,
 }
 
 impl Config {
@@ -83,12 +90,14 @@ impl Config {
     }
 
     fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let evaluate = self
-            .evaluate
-            .as_mut()
-            .map(|it| [&mut it.initialize, &mut it.next, &mut it.get_model_weights, &mut it.set_model_weights]);
-        [&mut self.process.initialize, &mut self.process.next, &mut self.data.csv]
+        let evaluate = self.evaluate.as_mut().map(|it| {
+            let EvaluateConfig { initialize, next, get_model_weights, set_model_weights, data, .. } = it;
+            let data = data.iter_mut().flat_map(DataConfig::paths_mut);
+            [initialize, next, get_model_weights, set_model_weights].into_iter().chain(data)
+        });
+        [&mut self.process.initialize, &mut self.process.next]
             .into_iter()
+            .chain(self.data.paths_mut())
             .chain(evaluate.into_iter().flatten())
             .chain(&mut self.history)
             .chain(&mut self.plot)
@@ -126,7 +135,7 @@ columns = ["p0..p63", "label"]
         std::fs::write(&path, MINIMAL.replace("\"d.csv\"", "\"/data/d.csv\"")).unwrap();
         let config = Config::read(&path).unwrap();
         assert_eq!(config.process.next, folder.path().join("n.pb"));
-        assert_eq!(config.data.csv, Path::new("/data/d.csv"));
+        assert_eq!(config.data.csv, [Path::new("/data/d.csv")]);
         assert_eq!((config.clients_per_round, config.seed, config.data.epochs.get()), (None, 0, 1));
     }
 
@@ -135,12 +144,12 @@ columns = ["p0..p63", "label"]
         insta::assert_snapshot!(check("rounds = 3", "rounds = -3"), @"c.toml:2: invalid value: integer `-3`, expected u64");
         insta::assert_snapshot!(check("rounds = 3", ""), @"c.toml:1: missing field `rounds`");
         insta::assert_snapshot!(check("rounds = 3", "rounds = 3\nclients_per_round = 0"), @"c.toml:3: invalid value: integer `0`, expected a nonzero usize");
-        insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
+        insta::assert_snapshot!(check("rounds", "round"), @"c.toml:2: unknown field `round`, expected one of `rounds`, `clients_per_round`, `seed`, `dropout`, `metrics`, `history`, `plot`, `process`, `evaluate`, `data`");
         insta::assert_snapshot!(check("modulo = 2", "modulo = 0"), @"c.toml:8: invalid value: integer `0`, expected a nonzero usize");
-        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected `column` or `modulo`");
-        insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one of `column` and `modulo`, found both");
-        insta::assert_snapshot!(check("{ modulo = 2 }", "{}"), @"c.toml:8: expected one of `column` and `modulo`, found none");
-        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: invalid type: integer `20`, expected { column = NAME } or { modulo = N }");
+        insta::assert_snapshot!(check("modulo = 2", "hash = 2"), @"c.toml:8: unknown field `hash`, expected one of `column`, `modulo`, `iid`, `linear`, `square`, `exponential`, `dirichlet`, `shards`, `list`");
+        insta::assert_snapshot!(check("modulo = 2", "modulo = 2, column = \"c\""), @"c.toml:8: expected one way to divide rows, found data.clients.column and data.clients.modulo");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "{}"), @"c.toml:8: expected a way to divide rows, such as { modulo = N }, found none");
+        insta::assert_snapshot!(check("{ modulo = 2 }", "20"), @"c.toml:8: invalid type: integer `20`, expected a table with one way to divide rows, such as { modulo = N }");
         insta::assert_snapshot!(check("[\"p0..p63\", \"label\"]", "[1]"), @"c.toml:9: invalid type: integer `1`, expected a column, a list of columns by position or a table of columns by member");
         insta::assert_snapshot!(check("next = \"n.pb\"\n", ""), @"c.toml:3: missing field `next`");
         insta::assert_snapshot!(check("[data]", "[data"), @"c.toml:6: unclosed table, expected `]`");

@@ -1,7 +1,7 @@
 //! What can go wrong in a simulation.
 
 use crate::data::DataError;
-use crate::files::FileError;
+use crate::files::{FileError, line};
 use tff_exec::ExecError;
 use tff_types::{Mismatch, Type};
 use thiserror::Error;
@@ -17,7 +17,7 @@ pub enum SimulationError {
     #[error(transparent)]
     Data(#[from] DataError),
     /// A computation cannot be prepared or failed.
-    #[error("{name}: {source}")]
+    #[error("{}: {source}", line(name))]
     Exec {
         /// The computation.
         name: String,
@@ -25,7 +25,7 @@ pub enum SimulationError {
         source: ExecError,
     },
     /// Something failed in this place: a file, a section of the configuration, a round.
-    #[error("{place}: {source}")]
+    #[error("{}: {source}", line(place))]
     At {
         /// The place.
         place: String,
@@ -33,7 +33,7 @@ pub enum SimulationError {
         source: Box<Self>,
     },
     /// A computation does not have the signature that its role needs.
-    #[error("{name}: expected {expected}, found {found}")]
+    #[error("{}: expected {expected}, found {}", line(name), line(found))]
     Signature {
         /// The computation.
         name: String,
@@ -55,7 +55,7 @@ pub enum SimulationError {
         found: Type,
     },
     /// A round gave a value that is not of its type.
-    #[error("{name}: expected {expected}, found {found}")]
+    #[error("{}: expected {expected}, found {}", line(name), line(found))]
     Result {
         /// The computation or the metric.
         name: String,
@@ -65,12 +65,18 @@ pub enum SimulationError {
         found: String,
     },
     /// The metrics have no number at this path.
-    #[error("metrics: expected the path of a number in {ty}, found `{path}`")]
+    #[error("metrics: expected the path of a number in {ty}, found `{}`", line(path))]
     UnknownMetric {
         /// The type of the metrics.
         ty: Type,
         /// The path.
         path: String,
+    },
+    /// The probability that a client vanishes is none, or certain.
+    #[error("dropout: expected a number from 0 to below 1, found {found}")]
+    Dropout {
+        /// What it is.
+        found: f64,
     },
     /// More clients shall take part in a round than there are.
     #[error("clients_per_round: expected at most {n_clients}, all clients, found {found}")]

@@ -1,6 +1,6 @@
 //! The history of a simulation, as lines of JSON.
 
-use super::{EvaluationReport, Reading, RoundReport};
+use super::{Entry, EvaluationReport, Reading, RoundReport};
 use crate::data::ClientId;
 use crate::files::{FileError, FileProblem, name_of};
 use crate::json;
@@ -27,6 +27,17 @@ impl History {
         Ok(Self { name, file })
     }
 
+    /// Adds an entry, as [`History::round`] and [`History::evaluation`] do.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), FileError> {
+        match entry {
+            Entry::Round(report) => self.round(report),
+            Entry::Evaluation(report) => self.evaluation(report),
+        }
+    }
+
     /// Adds `{"round":1,"clients":[0,1],"metrics":{"loss":0.5},"seconds":0.1}`. Lines are written at once: a run that is
     /// stopped leaves those of its rounds.
     ///
@@ -51,17 +62,21 @@ impl History {
 }
 
 impl RoundReport {
-    /// `{"round":1,"clients":[0,1],"metrics":{"loss":0.5},"seconds":0.1}`.
+    /// `{"round":1,"clients":[0,1],"metrics":{"loss":0.5},"seconds":0.1}`; with `"dropped":[2]` where clients vanished.
     #[must_use]
     pub fn to_json(&self) -> String {
         let id = |id: &ClientId| match id {
             ClientId::Name(name) => Json::from(name.as_str()).to_string(),
             ClientId::Number(number) => number.to_string(),
         };
-        let clients = self.clients.iter().map(id).collect::<Vec<_>>().join(",");
+        let list = |clients: &[ClientId]| clients.iter().map(id).collect::<Vec<_>>().join(",");
         let Self { round, seconds, .. } = self;
-        let metrics = object(&self.metrics);
-        format!("{{\"round\":{round},\"clients\":[{clients}],\"metrics\":{metrics},\"seconds\":{seconds:.6}}}")
+        let (metrics, clients) = (object(&self.metrics), list(&self.clients));
+        let dropped = match self.dropped.as_slice() {
+            [] => String::new(),
+            dropped => format!("\"dropped\":[{}],", list(dropped)),
+        };
+        format!("{{\"round\":{round},\"clients\":[{clients}],{dropped}\"metrics\":{metrics},\"seconds\":{seconds:.6}}}")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SimulationError;
 use tff_exec::Value;
-use tff_ir::Scalar;
+use tff_ir::{Scalar, Wide};
 use tff_types::{Path, Step, Type, TypeKind};
 
 type Result<T> = std::result::Result<T, SimulationError>;
@@ -66,25 +66,16 @@ impl Metric {
 }
 
 impl Reading {
-    /// The number, for who draws or compares; strings and complex numbers were not selected.
+    /// The number, for drawing and comparing; strings and complex numbers were not selected.
     #[expect(clippy::cast_precision_loss, reason = "a picture shows no 53 bits")]
     #[must_use]
     pub fn number(&self) -> f64 {
-        match self.scalar {
-            Scalar::Bool(value) => f64::from(u8::from(value)),
-            Scalar::Int8(value) => value.into(),
-            Scalar::Int16(value) => value.into(),
-            Scalar::Int32(value) => value.into(),
-            Scalar::Int64(value) => value as f64,
-            Scalar::UInt8(value) => value.into(),
-            Scalar::UInt16(value) => value.into(),
-            Scalar::UInt32(value) => value.into(),
-            Scalar::UInt64(value) => value as f64,
-            Scalar::Float16(value) => value.into(),
-            Scalar::BFloat16(value) => value.into(),
-            Scalar::Float32(value) => value.into(),
-            Scalar::Float64(value) => value,
-            Scalar::Complex64(..) | Scalar::Complex128(..) | Scalar::String(_) => f64::NAN,
+        match self.scalar.wide() {
+            Wide::Bool(value) => f64::from(u8::from(value)),
+            Wide::Integer(value) => value as f64,
+            Wide::Float32(value) => value.into(),
+            Wide::Float64(value) => value,
+            Wide::Complex64(..) | Wide::Complex128(..) | Wide::String(_) => f64::NAN,
         }
     }
 }

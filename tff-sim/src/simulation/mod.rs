@@ -1,10 +1,11 @@
 //! Simulations: an iterative process over the data of many clients.
 //!
-//! A [`Process`] is the computations, checked against each other; a [`Source`](crate::data::Source) has the clients'
-//! data; [`Settings`] say how many rounds there are and who takes part. A [`Simulation`] is the three together, and a
-//! [`Run`] of it goes from round to round as its caller asks for the next: so the caller prints, draws, stores or stops
-//! between two rounds.
+//! A [`Process`] has the computations, checked against each other; a [`Source`](crate::data::Source) has the clients'
+//! data; [`Settings`] say how many rounds there are and who takes part. A [`Simulation`] is the three together. A
+//! [`Run`] of it computes the next round when its caller asks for it, so the caller can print, draw, store or stop between
+//! two rounds.
 
+mod checkpoint;
 mod config;
 mod error;
 mod history;
@@ -13,6 +14,7 @@ mod process;
 mod run;
 mod sample;
 
+pub use checkpoint::{Checkpoints, Entry};
 pub use config::{Config, EvaluateConfig, ProcessConfig};
 pub use error::SimulationError;
 pub use history::History;

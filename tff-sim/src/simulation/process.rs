@@ -1,7 +1,7 @@
 //! The computations of an iterative process and of its evaluation, checked against each other.
 
 use super::SimulationError;
-use super::config::{EvaluateConfig, ProcessConfig};
+use super::config::{Config, EvaluateConfig, ProcessConfig};
 use crate::files::{FileError, name_of};
 use std::path::Path;
 use tff_exec::{Executor, Program, Value};
@@ -103,7 +103,7 @@ pub(super) fn at_server(value: Value) -> Value {
 #[derive(Clone, Debug)]
 pub(super) struct Round {
     /// `S@SERVER`.
-    state_ty: Type,
+    pub(super) state_ty: Type,
     /// The type `S` of the state itself.
     state_member: Type,
     /// `{D*}@CLIENTS`.
@@ -145,7 +145,7 @@ fn placed(ty: &Type, placement: Placement) -> Option<&FederatedType> {
     ty.as_federated().filter(|federated| federated.placement == PlacementSpec::Value(placement))
 }
 
-/// Where the state and the metrics are in a result: by name, else the first two.
+/// Where the state and the metrics are in a result: by name, or else the first two elements.
 fn result_positions(result: &StructType) -> Option<(usize, usize)> {
     let state = result.index_of("state").unwrap_or(0);
     let metrics = result.index_of("metrics").unwrap_or(1);
@@ -223,6 +223,14 @@ impl ProcessConfig {
 }
 
 impl Process {
+    /// Reads the computations and checks that they fit together.
+    ///
+    /// # Errors
+    /// Where one cannot be read, or they do not fit together.
+    pub fn from_config(config: &Config) -> Result<Self> {
+        config.process.read(config.evaluate.as_ref())
+    }
+
     /// A process of `( -> S@SERVER)` and `(<S@SERVER,{D*}@CLIENTS> -> <state=S@SERVER,metrics=M@SERVER>)`.
     ///
     /// # Errors

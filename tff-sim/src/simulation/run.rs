@@ -1,18 +1,20 @@
 //! The rounds of a simulation.
 
+use super::checkpoint::{Checkpoints, Entry, Identity, Saved};
 use super::metrics::{Metrics, Reading};
 use super::process::{Prepared, Process, at_server};
-use super::sample::sample_clients;
+use super::sample::{sample_clients, without_dropouts};
 use super::{Config, SimulationError};
 use crate::data::{ClientId, Source};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Instant;
 use tff_exec::{Executor, Value};
+use tff_types::Type;
 
 type Result<T> = std::result::Result<T, SimulationError>;
 
 /// How a simulation goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// The number of rounds.
     pub rounds: u64,
@@ -20,6 +22,10 @@ pub struct Settings {
     pub clients_per_round: Option<NonZeroUsize>,
     /// What decides which clients take part.
     pub seed: u64,
+    /// How likely each chosen client is to vanish before the round; from 0 to below 1. One client stays in any case.
+    pub dropout: f64,
+    /// After how many rounds the state is evaluated, each time; only after the last one where it is not given.
+    pub evaluate_every: Option<NonZeroU64>,
     /// Paths into the metrics of a round: numbers to report, or structs of them. All numbers where it is empty.
     pub metrics: Vec<String>,
     /// Paths into the metrics of the evaluation.
@@ -31,6 +37,8 @@ pub struct Settings {
 pub struct Simulation {
     process: Process,
     source: Box<dyn Source>,
+    /// The data of the evaluation, where it is not that of the clients.
+    test: Option<Box<dyn Source>>,
     settings: Settings,
     /// How many clients take part in a round.
     n_chosen: usize,
@@ -54,7 +62,17 @@ impl Simulation {
         if n_chosen > n_clients {
             return Err(SimulationError::TooFewClients { n_clients, found: n_chosen });
         }
-        Ok(Self { process, source, settings, n_chosen, metrics, evaluation_metrics })
+        if !(0.0..1.0).contains(&settings.dropout) {
+            return Err(SimulationError::Dropout { found: settings.dropout });
+        }
+        Ok(Self { process, source, test: None, settings, n_chosen, metrics, evaluation_metrics })
+    }
+
+    /// The simulation with this data for the evaluation, instead of that of the clients. It was opened for the same
+    /// elements.
+    #[must_use]
+    pub fn with_test(self, test: Box<dyn Source>) -> Self {
+        Self { test: Some(test), ..self }
     }
 
     /// Reads the computations and opens the data. What can be wrong with the configuration, the computations and the
@@ -63,18 +81,33 @@ impl Simulation {
     /// # Errors
     /// [`SimulationError`], with the file and the key.
     pub fn from_config(config: &Config) -> Result<Self> {
-        let process = config.process.read(config.evaluate.as_ref())?;
+        let process = Process::from_config(config)?;
         let source = config.data.open(process.element());
         let source = source.map_err(|error| SimulationError::from(error).at(&config.name))?;
-        tracing::info!("{} clients from {}", source.clients().len(), config.data.csv.display());
+        let (source, held_out) = source.into_sources();
+        tracing::info!("{} clients", source.clients().len());
         let settings = Settings {
             rounds: config.rounds,
             clients_per_round: config.clients_per_round,
             seed: config.seed,
+            dropout: config.dropout,
+            evaluate_every: config.evaluate.as_ref().and_then(|it| it.every),
             metrics: config.metrics.clone(),
             evaluation_metrics: config.evaluate.as_ref().map(|it| it.metrics.clone()).unwrap_or_default(),
         };
-        Self::new(process, source, settings).map_err(|error| error.at(&config.name))
+        let test = match config.evaluate.as_ref().and_then(|it| it.data.as_ref()) {
+            Some(data) => {
+                let opened = data.open(process.element());
+                let opened = opened.map_err(|error| SimulationError::from(error).at("evaluate").at(&config.name))?;
+                Some(opened.into_sources().0)
+            }
+            None => held_out,
+        };
+        let simulation = Self::new(process, source, settings).map_err(|error| error.at(&config.name))?;
+        Ok(match test {
+            Some(test) => simulation.with_test(test),
+            None => simulation,
+        })
     }
 
     /// Prepares the computations and makes the state before the first round.
@@ -84,14 +117,38 @@ impl Simulation {
     pub fn start(&self, executor: &Executor) -> Result<Run<'_>> {
         let prepared = self.process.prepare(executor)?;
         let state = prepared.initialize.call(None, self.n_chosen)?;
-        Ok(Run { simulation: self, prepared, state, rounds_done: 0 })
+        Ok(Run { simulation: self, prepared, state, rounds_done: 0, history: Vec::new() })
     }
 
-    /// The data of these clients, as a value at clients.
-    fn data(&self, clients: &[usize]) -> Result<Value> {
-        let data: std::result::Result<Vec<_>, _> = clients.iter().map(|&client| self.source.data(client)).collect();
-        Ok(Value::at_clients(data?))
+    /// Goes on from the latest checkpoint in a folder, or starts where there is none yet. What was reported before is
+    /// [`Run::history`].
+    ///
+    /// # Errors
+    /// As for [`Simulation::start`], and where the checkpoint cannot be read or is that of another simulation.
+    pub fn resume(&self, executor: &Executor, checkpoints: &Checkpoints) -> Result<Run<'_>> {
+        let Some(saved) = checkpoints.read(&self.identity(), &self.process.round.state_ty)? else {
+            return self.start(executor);
+        };
+        let prepared = self.process.prepare(executor)?;
+        let Saved { round, history, state, .. } = saved;
+        Ok(Run { simulation: self, prepared, state, rounds_done: round, history })
     }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            seed: self.settings.seed,
+            n_chosen: self.n_chosen,
+            n_clients: self.source.clients().len(),
+            dropout: self.settings.dropout,
+            state: self.process.round.state_ty.to_string(),
+        }
+    }
+}
+
+/// The data of these clients, as a value at clients.
+fn data(source: &dyn Source, clients: impl IntoIterator<Item = usize>) -> Result<Value> {
+    let data: std::result::Result<Vec<_>, _> = clients.into_iter().map(|client| source.data(client)).collect();
+    Ok(Value::at_clients(data?))
 }
 
 /// What was measured in a round.
@@ -101,6 +158,8 @@ pub struct RoundReport {
     pub round: u64,
     /// The clients that took part.
     pub clients: Vec<ClientId>,
+    /// The clients that were chosen and vanished.
+    pub dropped: Vec<ClientId>,
     /// The metrics of the round.
     pub metrics: Vec<Reading>,
     /// How long it took.
@@ -110,6 +169,8 @@ pub struct RoundReport {
 /// What was measured in an evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationReport {
+    /// After how many rounds it was.
+    pub round: u64,
     /// The metrics.
     pub metrics: Vec<Reading>,
     /// How long it took.
@@ -125,6 +186,7 @@ pub struct Run<'a> {
     /// The state at the server.
     state: Value,
     rounds_done: u64,
+    history: Vec<Entry>,
 }
 
 impl Run<'_> {
@@ -140,40 +202,82 @@ impl Run<'_> {
         self.rounds_done
     }
 
-    /// Evaluates the state on all clients; `None` where the process has no evaluation.
+    /// Whether all rounds are done.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.rounds_done >= self.simulation.settings.rounds
+    }
+
+    /// What was reported so far, also before the checkpoint from which the run goes on.
+    #[must_use]
+    pub fn history(&self) -> &[Entry] {
+        &self.history
+    }
+
+    /// Whether an evaluation is due, between two rounds.
+    #[must_use]
+    pub fn is_evaluation_due(&self) -> bool {
+        let every = self.simulation.settings.evaluate_every;
+        every.is_some_and(|every| self.rounds_done.is_multiple_of(every.get())) && !self.is_done()
+    }
+
+    /// Writes the state and the history to the folder, in the place of the checkpoint that is there.
+    ///
+    /// # Errors
+    /// Where it cannot be written; then the old one is still there.
+    pub fn checkpoint(&self, checkpoints: &Checkpoints) -> Result<()> {
+        let simulation = self.simulation;
+        let (history, state) = (self.history.clone(), self.state.clone());
+        let saved = Saved { round: self.rounds_done, identity: simulation.identity(), history, state };
+        checkpoints.write(&saved, &simulation.process.round.state_ty)
+    }
+
+    /// The type of the state, `S@SERVER`.
+    #[must_use]
+    pub const fn state_type(&self) -> &Type {
+        &self.simulation.process.round.state_ty
+    }
+
+    /// Evaluates the state on all clients, or on the data of [`Simulation::with_test`]; `None` where the process has no evaluation.
     ///
     /// # Errors
     /// Where a computation fails, or the data cannot be read.
-    pub fn evaluate(&self) -> Result<Option<EvaluationReport>> {
+    pub fn evaluate(&mut self) -> Result<Option<EvaluationReport>> {
         let simulation = self.simulation;
         let (Some(evaluation), Some(metrics)) = (&self.prepared.evaluation, &simulation.evaluation_metrics) else {
             return Ok(None);
         };
-        let n_clients = simulation.source.clients().len();
+        let source = simulation.test.as_ref().unwrap_or(&simulation.source);
+        let n_clients = source.clients().len();
         let start = Instant::now();
         let weights = evaluation.get_model_weights.call(Some(at_server(self.state.clone())), n_clients)?;
         let initial = at_server(evaluation.initialize.call(None, n_clients)?);
         let state = evaluation.set_model_weights.call(Some(Value::structure([initial, weights])), n_clients)?;
-        let data = simulation.data(&(0..n_clients).collect::<Vec<_>>())?;
+        let data = data(&**source, 0..n_clients)?;
         let result = evaluation.next.call_round(&evaluation.round, Value::at_server(state), data, n_clients)?;
         let metrics = metrics.read(&result.metrics)?;
-        Ok(Some(EvaluationReport { metrics, seconds: start.elapsed().as_secs_f64() }))
+        let report = EvaluationReport { round: self.rounds_done, metrics, seconds: start.elapsed().as_secs_f64() };
+        self.history.push(Entry::Evaluation(report.clone()));
+        Ok(Some(report))
     }
 
     fn round(&mut self, round: u64) -> Result<RoundReport> {
         let simulation = self.simulation;
         let ids = simulation.source.clients();
         let chosen = sample_clients(simulation.settings.seed, round, ids.len(), simulation.n_chosen);
+        let (chosen, dropped) = without_dropouts(simulation.settings.dropout, simulation.settings.seed, round, chosen);
         let start = Instant::now();
-        let data = simulation.data(&chosen)?;
+        let data = data(&*simulation.source, chosen.iter().copied())?;
         let signature = &simulation.process.round;
         let result = self.prepared.next.call_round(signature, self.state.clone(), data, chosen.len())?;
         let seconds = start.elapsed().as_secs_f64();
         let metrics = simulation.metrics.read(&result.metrics)?;
         self.state = result.state;
         self.rounds_done = round;
-        let clients = chosen.into_iter().filter_map(|client_idx| ids.get(client_idx).cloned()).collect();
-        Ok(RoundReport { round, clients, metrics, seconds })
+        let ids = |clients: Vec<usize>| clients.into_iter().filter_map(|client| ids.get(client).cloned()).collect();
+        let report = RoundReport { round, clients: ids(chosen), dropped: ids(dropped), metrics, seconds };
+        self.history.push(Entry::Round(report.clone()));
+        Ok(report)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Which clients take part in a round.
 //!
-//! The choice depends on the seed and the number of the round alone, so a round can be repeated
-//! without those before it, and runs alike on every machine.
+//! The choice depends only on the seed and the number of the round. So a round can be repeated
+//! without the rounds before it, and is the same on every machine.
+
+use crate::random::SplitMix64;
 
 /// Chooses `n_chosen` of `n_clients` clients without replacement, in ascending order; all of them
 /// where it is at least as many. Every subset is equally likely, by a partial Fisher–Yates
@@ -12,54 +14,29 @@ pub fn sample_clients(seed: u64, round: u64, n_clients: usize, n_chosen: usize) 
     if n_chosen >= n_clients {
         return clients;
     }
-    // One step apart, the generators of two rounds would give overlapping numbers; their first
-    // outputs are far apart.
-    let mut random = SplitMix64(SplitMix64(SplitMix64(seed).next().wrapping_add(round)).next());
-    for position in 0..n_chosen {
-        let rest = (n_clients - position) as u64;
-        #[expect(clippy::cast_possible_truncation, reason = "less than a number of clients, which is a usize")]
-        let chosen = position + random.below(rest) as usize;
-        clients.swap(position, chosen);
-    }
+    SplitMix64::of(seed, round).shuffle(&mut clients, n_chosen);
     clients.truncate(n_chosen);
     clients.sort_unstable();
     clients
 }
 
-/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+/// The clients that stay, and those that vanish, each with probability `dropout`; the last one stays where all would vanish.
+pub(super) fn without_dropouts(dropout: f64, seed: u64, round: u64, chosen: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+    if dropout <= 0.0 {
+        return (chosen, Vec::new());
     }
-
-    /// A number below `bound`, each equally likely: what lies above the last multiple of the bound
-    /// is drawn again.
-    fn below(&mut self, bound: u64) -> u64 {
-        let zone = u64::MAX - u64::MAX % bound;
-        loop {
-            let number = self.next();
-            if number < zone {
-                return number % bound;
-            }
-        }
+    // Another stream of numbers than that which chose them.
+    let mut random = SplitMix64::of(!seed, round);
+    let (mut stay, mut vanish): (Vec<usize>, Vec<usize>) = chosen.into_iter().partition(|_| random.unit() >= dropout);
+    if stay.is_empty() {
+        stay.extend(vanish.pop());
     }
+    (stay, vanish)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn generator_gives_the_published_numbers() {
-        let mut random = SplitMix64(1_234_567);
-        let numbers: Vec<u64> = (0..3).map(|_| random.next()).collect();
-        assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
-    }
 
     #[test]
     fn all_clients_in_order_where_all_take_part() {
@@ -72,6 +49,22 @@ mod tests {
         assert_eq!(sample_clients(1, 1, 100, 10), sample_clients(1, 1, 100, 10));
         assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(1, 2, 100, 10));
         assert_ne!(sample_clients(1, 1, 100, 10), sample_clients(2, 1, 100, 10));
+    }
+
+    #[test]
+    fn dropouts_are_as_likely_as_said_and_someone_stays() {
+        let mut n_vanished = 0;
+        for round in 0..1000 {
+            let (stay, vanish) = without_dropouts(0.3, 1, round, (0..10).collect());
+            assert_eq!(
+                (stay.len() + vanish.len(), without_dropouts(0.3, 1, round, (0..10).collect())),
+                (10, (stay, vanish.clone()))
+            );
+            n_vanished += vanish.len();
+        }
+        // 3000 expected, with a standard deviation of 46.
+        assert!((2800..3200).contains(&n_vanished), "{n_vanished}");
+        assert!((0..1000).all(|round| !without_dropouts(0.99, 1, round, vec![4, 5]).0.is_empty()));
     }
 
     #[test]

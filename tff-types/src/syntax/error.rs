@@ -44,7 +44,7 @@ pub enum SyntaxProblem {
     /// A dimension is more than the wire carries.
     #[error("the dimension exceeds {}", i64::MAX)]
     Dimension,
-    /// A placement is written like one of the runtime, but there is none of that name.
+    /// A placement is written like one of the runtime's, but there is none with that name.
     #[error("unknown placement `{0}`, expected CLIENTS, SERVER or a placement label: lower case or in backquotes")]
     UnknownPlacement(String),
     /// What is written is no type.

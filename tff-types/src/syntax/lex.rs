@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
     /// The next token, which stays the next one.
     ///
     /// # Errors
-    /// A quoted name or a text does not end, or contains an escape that is none.
+    /// A quoted name or a text does not end, or contains an invalid escape.
     pub fn peek(&mut self) -> Result<Token, SyntaxError> {
         if let Some(token) = self.peeked {
             return Ok(token);
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind: TokenKind::Ident, span })
     }
 
-    /// Goes on at this offset, for who reads a part of the source in another way. An offset that is
+    /// Goes on at this offset, after the caller has read a part of the source in another way. An offset that is
     /// not between two characters is the end.
     pub fn seek(&mut self, offset: usize) {
         let offset = if self.source.is_char_boundary(offset) { offset } else { self.source.len() };
@@ -253,7 +253,7 @@ impl<'a> Lexer<'a> {
             if char != '\\' {
                 continue;
             }
-            // The escaped character is no delimiter; the rest of a longer escape is none either.
+            // The escaped character is not a delimiter; neither is the rest of a longer escape.
             let escape = escape_text(rest.get(at..).unwrap_or_default());
             if !is_valid(escape) {
                 let span = Span { start: start + at, end: start + at + escape.len() };
@@ -291,7 +291,7 @@ fn number_len(text: &str) -> usize {
     len
 }
 
-/// The escape at the start of the text: up to `\u{10ffff}` or `\xff`, else two characters.
+/// The escape at the start of the text: up to `\u{10ffff}` or `\xff`, otherwise two characters.
 fn escape_text(text: &str) -> &str {
     let end = match text.chars().nth(1) {
         Some('u') => text.find('}').filter(|&end| end <= 10).map_or(2, |end| end + 1),
@@ -302,7 +302,7 @@ fn escape_text(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Resolves the escapes of a quoted name; `None` if one of them is none.
+/// Resolves the escapes of a quoted name; `None` if one of them is invalid.
 fn unquote(text: &str) -> Option<String> {
     let mut name = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -326,7 +326,7 @@ fn unquote(text: &str) -> Option<String> {
     Some(name)
 }
 
-/// Resolves the escapes of a text; `None` if one of them is none.
+/// Resolves the escapes of a text; `None` if one of them is invalid.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! The lexical layer of the notation, shared by types and computations.
 //!
-//! A text is a sequence of names, numbers, strings and symbols. White space separates them and is
-//! otherwise of no meaning; so is a comment, from `//` to the end of the line.
+//! A text is a sequence of names, numbers, strings and symbols. White space only
+//! separates them. A comment, from `//` to the end of the line, counts as white space.
 
 mod error;
 mod lex;

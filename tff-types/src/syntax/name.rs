@@ -16,7 +16,7 @@ pub fn is_keyword(name: &str) -> bool {
     matches!(name, "let" | "in" | "lit" | "as")
 }
 
-/// A name as the notation writes it: as it is where that can be read, else in backquotes.
+/// A name as the notation writes it: as it is if it can be read back, otherwise in backquotes.
 ///
 /// ```
 /// use tff_types::syntax::Name;

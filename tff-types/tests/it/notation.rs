@@ -6,7 +6,7 @@ use tff_types::syntax::{Lexer, SyntaxError, TokenKind, parse_type};
 use tff_types::{DType, PlacementSpec, Type};
 
 #[test]
-fn the_looser_style_of_the_seed_is_read() {
+fn the_looser_style_of_the_protocol_is_read() {
     let cases = [
         ("bool[10]", "bool[10]"),
         ("<bool, foo=string>", "<bool,foo=str>"),

@@ -90,8 +90,8 @@ fn every_reason_has_its_words() {
         "not equivalent: expected int32[?], found int32[2] (dimension 0)"
     );
     assert_eq!(
-        b.check_identical_to(&a).unwrap_err().to_string(),
-        "not identical: expected int32[2], found int32[?] (dimension 0)"
+        b.check_equivalent_to(&a).unwrap_err().to_string(),
+        "not equivalent: expected int32[2], found int32[?] (dimension 0)"
     );
 }
 

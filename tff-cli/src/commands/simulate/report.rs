@@ -1,6 +1,6 @@
-//! What a simulation prints: a line a round, a table at the end, a line for the evaluation.
+//! What a simulation prints: a line for each round, a table at the end, a line for the evaluation.
 
-use crate::render;
+use crate::{output, render};
 use tff_sim::simulation::{Reading, RoundReport};
 
 /// `round 1 accuracy=0.2136895 loss=2.2016385 seconds=0.05`.
@@ -25,22 +25,22 @@ fn text(reading: &Reading) -> String {
 /// For each metric, how it went over the rounds.
 pub(super) fn table(rounds: &[RoundReport]) -> Vec<String> {
     let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { return Vec::new() };
-    let mut rows = vec![["metric", "first", "last", "min", "max"].map(str::to_owned)];
+    let mut rows = vec![["metric", "first", "last", "min", "max"].map(str::to_owned).to_vec()];
     for (index, (start, end)) in first.metrics.iter().zip(&last.metrics).enumerate() {
         let all = || rounds.iter().filter_map(|round| round.metrics.get(index));
         // NaN is neither the smallest nor the largest, unless there is nothing else.
         let numbers = || all().filter(|it| !it.number().is_nan());
         let min = numbers().min_by(|a, b| a.number().total_cmp(&b.number())).unwrap_or(start);
         let max = numbers().max_by(|a, b| a.number().total_cmp(&b.number())).unwrap_or(start);
-        rows.push([start.name.clone(), text(start), text(end), text(min), text(max)]);
+        rows.push(vec![start.name.clone(), text(start), text(end), text(min), text(max)]);
     }
     let seconds = |seconds: f64| format!("{seconds:.2}");
     let all = || rounds.iter().map(|round| round.seconds);
     let (min, max) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-    rows.push(["seconds".to_owned(), seconds(first.seconds), seconds(last.seconds), seconds(min), seconds(max)]);
+    rows.push(vec!["seconds".to_owned(), seconds(first.seconds), seconds(last.seconds), seconds(min), seconds(max)]);
     let total: f64 = all().sum();
     let mut lines = vec![String::new()];
-    lines.extend(align(&rows));
+    lines.extend(output::align(&rows));
     lines.push(format!(
         "{} rounds in {total:.2} s, {:.2} rounds/s",
         rounds.len(),
@@ -48,17 +48,6 @@ pub(super) fn table(rounds: &[RoundReport]) -> Vec<String> {
     ));
     lines.push(String::new());
     lines
-}
-
-/// Columns as wide as their widest cell: names to the left, numbers to the right.
-fn align(rows: &[[String; 5]]) -> Vec<String> {
-    let widths: Vec<usize> = (0..5)
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|it| it.chars().count()).max().unwrap_or(0))
-        .collect();
-    let cell = |(column, (text, width)): (usize, (&String, &usize))| {
-        if column == 0 { format!("{text:<width$}") } else { format!("{text:>width$}") }
-    };
-    rows.iter().map(|row| row.iter().zip(&widths).enumerate().map(cell).collect::<Vec<_>>().join("  ")).collect()
 }
 
 #[cfg(test)]
@@ -69,7 +58,7 @@ mod tests {
     fn report(round: u64, loss: f32) -> RoundReport {
         let loss = Reading { name: "loss".to_owned(), scalar: Scalar::Float32(loss) };
         let n = Reading { name: "num_examples".to_owned(), scalar: Scalar::Float32(1797.0) };
-        RoundReport { round, clients: Vec::new(), metrics: vec![loss, n], seconds: 0.25 }
+        RoundReport { round, clients: Vec::new(), dropped: Vec::new(), metrics: vec![loss, n], seconds: 0.25 }
     }
 
     #[test]

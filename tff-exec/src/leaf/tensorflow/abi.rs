@@ -1,4 +1,4 @@
-//! TensorFlow's C API: the layout of what crosses it, and the types of its functions. Only what is
+//! TensorFlow's C API: the layout of the structs, and the types of the functions, as far as they are
 //! used here.
 
 use std::ffi::{c_char, c_int, c_void};

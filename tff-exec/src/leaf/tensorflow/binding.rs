@@ -1,7 +1,7 @@
 //! Bindings: how the value of a parameter becomes tensors to feed, and fetched tensors a result.
 
 use super::graph::{TensorName, canonical_dataset};
-use super::status::{prepare_error, run_error};
+use super::status::LEAF;
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Sequence, Tensor, Value};
 use tff_ir::{SequenceBinding, TensorFlowBinding};
@@ -46,8 +46,8 @@ impl Parameter {
         match (binding, ty) {
             (Some(binding), Some(ty)) => Ok(Self(Some((ty.clone(), Slot::bind(binding, ty, "parameter", endpoints)?)))),
             (None, None) => Ok(Self(None)),
-            (Some(_), None) => Err(prepare_error("a binding of a parameter for a type without one")),
-            (None, Some(ty)) => Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
+            (Some(_), None) => Err(LEAF.misbound("a binding of a parameter for a type without one")),
+            (None, Some(ty)) => Err(LEAF.misbound(format!("no binding of the parameter of type {ty}"))),
         }
     }
 
@@ -93,7 +93,7 @@ impl Slot {
     ) -> Result<Self, ExecError> {
         let mut endpoint = |name: &str, dtype, dataset| -> Result<usize, ExecError> {
             let name =
-                TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")).at(place))?;
+                TensorName::parse(name).ok_or_else(|| LEAF.misbound(format!("`{name}` names no tensor")).at(place))?;
             endpoints.push(Endpoint { name, dtype, dataset, place: place.to_owned() });
             Ok(endpoints.len() - 1)
         };
@@ -111,7 +111,7 @@ impl Slot {
             (TensorFlowBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {
                     let reason = format!("a binding of {} elements for the type {ty}", bindings.len());
-                    return Err(prepare_error(reason).at(place));
+                    return Err(LEAF.misbound(reason).at(place));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
                     let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), endpoints)?;
@@ -119,7 +119,7 @@ impl Slot {
                 });
                 Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
             }
-            (binding, _) => Err(prepare_error(format!("a binding of {} for the type {ty}", kind(binding))).at(place)),
+            (binding, _) => Err(LEAF.misbound(format!("a binding of {} for the type {ty}", kind(binding))).at(place)),
         }
     }
 
@@ -176,14 +176,14 @@ impl Slot {
             Self::Tensor(ty, index) => {
                 let tensor = fetch(*index)?;
                 check_tensor(ty, tensor.array())
-                    .map_err(|error| run_error(format!("the graph gave another type: {error}")))?;
+                    .map_err(|error| LEAF.gave(format!("the graph gave another type: {error}")))?;
                 Value::Tensor(tensor)
             }
             Self::Sequence(element, index) => {
                 let tensor = fetch(*index)?;
                 let graph = tensor.array().as_strings().filter(|_| tensor.array().dims().is_empty());
                 let graph = graph.and_then(<[_]>::first);
-                let graph = graph.ok_or_else(|| run_error("the graph gave no serialized dataset"))?;
+                let graph = graph.ok_or_else(|| LEAF.gave("the graph gave no serialized dataset"))?;
                 Value::Sequence(Sequence::from_dataset(element.clone(), canonical_dataset(graph.clone())))
             }
             Self::Struct(slots) => {

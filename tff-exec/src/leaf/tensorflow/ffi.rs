@@ -1,9 +1,9 @@
 //! The unsafe corner: libtensorflow's functions behind safe ones. Every other file of the leaf is
 //! safe code over these.
 //!
-//! The safety arguments rest on two things. The library does what TensorFlow's C API says; it is
-//! the operator who chooses it. And a library is never closed, so its functions stay where they
-//! are; whatever is made by it is made through the [`Api`] that it then refers to.
+//! The safety arguments rest on two facts. First, the library does what TensorFlow's C API says; the
+//! operator chooses it. Second, a library is never closed, so its functions stay where they are. An
+//! object of the library is made through an [`Api`], and refers to it from then on.
 #![expect(unsafe_code, reason = "calls into libtensorflow, and views of memory that it owns")]
 
 use super::abi::{self, Functions, find_functions};
@@ -120,6 +120,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// The code's name, as `INVALID_ARGUMENT`.
+    pub(super) const fn code(&self) -> &'static str {
+        status_code::name(self.code)
+    }
+
     /// A result that is not what it has to be.
     pub(super) fn internal(message: &str) -> Self {
         Self { code: status_code::INTERNAL, message: message.to_owned() }
@@ -129,7 +134,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // As in `InvalidArgument`.
-        for word in status_code::name(self.code).split('_') {
+        for word in self.code().split('_') {
             let (first, rest) = word.split_at(1);
             write!(f, "{first}{}", rest.to_ascii_lowercase())?;
         }

@@ -1,14 +1,14 @@
 //! The graph of a computation: decoded, and rewritten where datasets cross its border.
 //!
-//! A dataset is a variant tensor, which no session takes or gives. So a placeholder of one becomes
+//! A dataset is a variant tensor, which a session can neither take nor return. So a placeholder of one becomes
 //! a placeholder of the string that it serializes to, with an op behind it that reads the string,
 //! and an op that serializes is added to a dataset that is fetched.
 
 use super::binding::Endpoint;
-use super::status::prepare_error;
-use crate::ExecError;
+use super::status::LEAF;
 use crate::values::Layout;
 use crate::values::nodes::{attr, attr_list, node};
+use crate::{ExecError, LeafError};
 use bytes::Bytes;
 use prost::{Message, Name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,11 +50,12 @@ impl fmt::Display for TensorName {
 pub(super) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
     let name = graph.type_url.rsplit('/').next().unwrap_or_default();
     if name != GraphDef::full_name() {
-        return Err(prepare_error(format!("expected a {}, found `{}`", GraphDef::full_name(), graph.type_url)));
+        let reason = format!("expected a {}, found `{}`", GraphDef::full_name(), graph.type_url);
+        return Err(LEAF.refuses(LeafError::Body(reason)));
     }
     tff_proto::decode(&graph.value, &Limits::default()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-        prepare_error(format!("{error}{cause}"))
+        LEAF.refuses(LeafError::Body(format!("{error}{cause}")))
     })
 }
 
@@ -121,7 +122,7 @@ pub(super) fn destroy(graph: &mut GraphDef, variables: &[String]) -> Vec<String>
 fn feed_string(graph: &mut GraphDef, endpoint: &Endpoint) -> Result<(), ExecError> {
     let placeholder = graph.node.iter_mut().find(|node| node.name == endpoint.name.op && endpoint.name.index == 0);
     let placeholder = placeholder.filter(|node| is_dataset_placeholder(node)).ok_or_else(|| {
-        prepare_error(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", endpoint.name))
+        LEAF.misbound(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", endpoint.name))
             .at(endpoint.place.as_str())
     })?;
     placeholder.attr.clear();

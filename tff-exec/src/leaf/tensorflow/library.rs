@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Library {
-    /// The one that the process has loaded, else the one that the system's loader finds.
+    /// The copy that the process has loaded, or else the one that the system's loader finds.
     #[default]
     System,
     /// The one that the process has loaded, and no other.

@@ -121,7 +121,7 @@ impl TensorFlow {
         Ok(runner?)
     }
 
-    /// Lets go of what has been unused for long: called now and then by who runs for long. Gives how
+    /// Drops values that have been unused for long. A program that runs for long calls this now and then. Gives how
     /// many computations are kept, and about how many bytes they take.
     pub fn tidy(&self) -> (usize, usize) {
         self.readers.tidy();

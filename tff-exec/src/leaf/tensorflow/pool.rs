@@ -1,4 +1,4 @@
-//! The sessions of a graph, lent such that every call finds the state that the first one found.
+//! The sessions of a graph. Every call finds the same initial state as the first one.
 
 use super::ffi::{Failure, Graph, Operation, Session};
 use super::session;

@@ -7,10 +7,10 @@ use super::pool::Sessions;
 use super::reduce::reductions_to_loops;
 use super::session;
 use super::state::State;
-use super::status::{LEAF, describe, prepare_error, run_error};
+use super::status::LEAF;
 use super::watch::Watch;
 use crate::leaf::Until;
-use crate::{ExecError, Tensor, Value};
+use crate::{ExecError, LeafError, Tensor, Value};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ impl Callable {
         let mut def = graph::decode(&comp.graph)?;
         let mut changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
         changed |= reductions_to_loops(&mut def);
-        let state = State::of(library, &def).map_err(|failure| prepare_error(describe(&failure)))?;
+        let state = State::of(library, &def).map_err(|failure| LEAF.refuses(failure.into()))?;
         let mut destroyers = Vec::new();
         if let State::Variables(variables) = &state {
             destroyers = graph::destroy(&mut def, variables);
@@ -77,7 +77,7 @@ impl Callable {
         for (index, endpoint) in fed.iter().enumerate() {
             if indices.insert(endpoint.name.clone(), Source::Argument(index)).is_some() {
                 let reason = format!("two parts of the parameter are bound to `{}`", endpoint.name);
-                return Err(prepare_error(reason).at(endpoint.place.as_str()));
+                return Err(LEAF.misbound(reason).at(endpoint.place.as_str()));
             }
             feeds.push(port(&graph, endpoint)?);
         }
@@ -98,7 +98,7 @@ impl Callable {
         let token = token(library, &graph, &comp.session_token)?;
         let sessions = match state {
             State::None => {
-                let session = session::open(&graph).map_err(|it| prepare_error(describe(&it)))?;
+                let session = session::open(&graph).map_err(|failure| LEAF.refuses(failure.into()))?;
                 Sessions::Shared { graph, session: Mutex::new(Arc::new(session)) }
             }
             State::Variables(_) => {
@@ -125,7 +125,7 @@ impl Callable {
                 Source::Fetched(index) => fetched.get(index),
                 Source::Argument(index) => natives.get(index),
             });
-            let native = native.ok_or_else(|| run_error("a result is missing"))?;
+            let native = native.ok_or_else(|| LEAF.gave("a result is missing"))?;
             Ok(Tensor::with_native(native.to_array()?, native.clone()))
         })
     }
@@ -140,7 +140,7 @@ impl Callable {
             session::run(session, feeds.clone(), &[], &self.fetches)
         };
         self.sessions.with(&self.watch, until, run).map_err(|failure| match until.check() {
-            Ok(()) => run_error(describe(&failure)),
+            Ok(()) => LEAF.failed(failure.into()),
             Err(ended) => ended,
         })
     }
@@ -164,7 +164,7 @@ impl Callable {
 impl fmt::Debug for Callable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callable")
-            .field("leaf", &LEAF)
+            .field("leaf", &LEAF.0)
             .field("feeds", &self.feeds.len())
             .field("fetches", &self.fetches.len())
             .field("keeps_state", &!matches!(self.sessions, Sessions::Shared { .. }))
@@ -174,12 +174,12 @@ impl fmt::Debug for Callable {
 
 /// Imports a graph.
 pub(super) fn import(library: &'static Api, bytes: &[u8]) -> Result<Graph, ExecError> {
-    Graph::import(library, bytes).map_err(|failure| prepare_error(describe(&failure)))
+    Graph::import(library, bytes).map_err(|failure| LEAF.refuses(failure.into()))
 }
 
 /// The op of this name.
 pub(super) fn operation(graph: &Graph, name: &str) -> Result<Operation, ExecError> {
-    graph.operation(name).ok_or_else(|| prepare_error(format!("the graph has no op `{name}`")))
+    graph.operation(name).ok_or_else(|| LEAF.refuses(LeafError::UnknownOp(name.to_owned())))
 }
 
 /// The tensor that an endpoint is bound to, checked to be of its element type.
@@ -187,12 +187,12 @@ fn port(graph: &Graph, endpoint: &Endpoint) -> Result<Port, ExecError> {
     let find = || {
         let TensorName { op, index } = &endpoint.name;
         let found = operation(graph, op)?.output(*index);
-        let (port, number) = found.ok_or_else(|| prepare_error(format!("the op `{op}` has no output {index}")))?;
+        let (port, number) = found.ok_or_else(|| LEAF.misbound(format!("the op `{op}` has no output {index}")))?;
         if number == endpoint.dtype.number() || number == endpoint.dtype.number() + REFERENCE {
             return Ok(port);
         }
         let found = DType::from_number(number).map_or_else(|| format!("type {number}"), |dtype| dtype.to_string());
-        Err(prepare_error(format!("the tensor `{}` is of {found}, not of {}", endpoint.name, endpoint.dtype)))
+        Err(LEAF.misbound(format!("the tensor `{}` is of {found}, not of {}", endpoint.name, endpoint.dtype)))
     };
     find().map_err(|error: ExecError| error.at(endpoint.place.as_str()))
 }
@@ -212,7 +212,7 @@ fn token(library: &'static Api, graph: &Graph, name: &str) -> Result<Option<(Por
     if name.is_empty() {
         return Ok(None);
     }
-    let name = TensorName::parse(name).ok_or_else(|| prepare_error(format!("`{name}` names no tensor")))?;
+    let name = TensorName::parse(name).ok_or_else(|| LEAF.misbound(format!("`{name}` names no tensor")))?;
     let endpoint = Endpoint { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
     Ok(Some((port(graph, &endpoint)?, Native::from_string(library, Bytes::new())?)))
 }

@@ -1,4 +1,4 @@
-//! What runs a computation: kernels where these know its whole graph, else TensorFlow.
+//! Runs a computation: by kernels if they know its whole graph, otherwise by TensorFlow.
 
 use super::TensorFlowOptions;
 use super::kernels::Kernels;

@@ -1,26 +1,21 @@
 //! TensorFlow's errors as one line.
 
 use super::ffi::Failure;
-use crate::ExecError;
+use crate::LeafError;
 use crate::leaf::one_line;
+use crate::values::Leaf;
 
 /// The leaf's name in errors.
-pub(super) const LEAF: &str = "TensorFlow";
+pub(super) const LEAF: Leaf = Leaf("TensorFlow");
 
-pub(super) fn prepare_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Prepare { leaf: LEAF, reason: reason.into() }
-}
-
-pub(super) fn run_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Run { leaf: LEAF, reason: reason.into() }
+impl From<Failure> for LeafError {
+    fn from(failure: Failure) -> Self {
+        Self::Native { code: failure.code(), message: first_root(&failure.to_string()) }
+    }
 }
 
 /// The message on one line: of several root errors the first, without the stack traces that
 /// TensorFlow appends.
-pub(super) fn describe(failure: &Failure) -> String {
-    first_root(&failure.to_string())
-}
-
 fn first_root(message: &str) -> String {
     let message = ["Original stack trace for ", "Detected at node ", "Errors may have originated from "]
         .iter()

@@ -1,7 +1,7 @@
 //! Bindings: which parameter of the module each tensor of an argument is, and which results make
 //! up a value.
 
-use super::prepare_error;
+use super::LEAF;
 use super::signature::ArrayShape;
 use crate::values::{check_tensor, steps};
 use crate::{ExecError, Tensor, Value};
@@ -45,7 +45,7 @@ impl Slot {
         match side.n_parts.iter().enumerate().find(|&(_, &n_parts)| n_parts != 1) {
             Some((index, n_parts)) => {
                 let reason = format!("{n_parts} parts are bound to parameter {index} of the module, not one");
-                Err(prepare_error(reason).at("parameter"))
+                Err(LEAF.misbound(reason).at("parameter"))
             }
             None => Ok(slot),
         }
@@ -64,13 +64,13 @@ impl Slot {
     fn bind(binding: &XlaBinding, ty: &Type, place: &str, side: &mut Side<'_>) -> Result<Self, ExecError> {
         match (binding, ty.kind()) {
             (XlaBinding::Tensor(index), TypeKind::Tensor(tensor)) => {
-                let position = side.bind(*index, tensor, ty).map_err(|reason| prepare_error(reason).at(place))?;
+                let position = side.bind(*index, tensor, ty).map_err(|reason| LEAF.misbound(reason).at(place))?;
                 Ok(Self::Tensor(tensor.clone(), position))
             }
             (XlaBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {
                     let reason = format!("a binding of {} elements for the type {ty}", bindings.len());
-                    return Err(prepare_error(reason).at(place));
+                    return Err(LEAF.misbound(reason).at(place));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
                     let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), side)?;
@@ -80,7 +80,7 @@ impl Slot {
             }
             (binding, _) => {
                 let kind = if matches!(binding, XlaBinding::Tensor(_)) { "tensor" } else { "struct" };
-                Err(prepare_error(format!("a binding of a {kind} for the type {ty}")).at(place))
+                Err(LEAF.misbound(format!("a binding of a {kind} for the type {ty}")).at(place))
             }
         }
     }

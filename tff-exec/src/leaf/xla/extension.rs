@@ -1,4 +1,4 @@
-//! The runtime that is the XLA this program is linked with, on the CPU, through the crate `xla`.
+//! The runtime for an XLA that is linked into this program, on the CPU, through the crate `xla`.
 
 use super::runtime::{Failure, Runtime};
 use super::signature::Signature;
@@ -14,7 +14,7 @@ use xla::{ElementType, HloModuleProto, PjRtBuffer, PjRtLoadedExecutable, XlaBuil
 /// The client of the CPU; it computes on the threads that call it.
 pub(super) struct Client(xla::PjRtClient);
 
-/// The one client of the process, or why there is none.
+/// The one client of the process, or why it could not be made.
 static OPEN: OnceLock<Result<Client, String>> = OnceLock::new();
 
 /// The client, made when it is first needed.
@@ -25,7 +25,7 @@ pub(super) fn open() -> Result<&'static Client, ExecError> {
     let open = OPEN.get_or_init(|| {
         // XLA would also write the errors that it returns to stderr, some with its stack.
         xla::set_min_log_level(xla::TfLogLevel::Fatal);
-        let client = xla::PjRtClient::cpu().map_err(|error| failure(error).0)?;
+        let client = xla::PjRtClient::cpu().map_err(|error| failure(error).message)?;
         tracing::debug!(platform = client.platform_name(), "opened the linked XLA");
         Ok(Client(client))
     });
@@ -35,8 +35,8 @@ pub(super) fn open() -> Result<&'static Client, ExecError> {
 fn failure(error: xla::Error) -> Failure {
     match error {
         // Without the backtrace, which its text has.
-        xla::Error::XlaError { msg, .. } => Failure(msg),
-        other => Failure(other.to_string()),
+        xla::Error::XlaError { msg, .. } => msg.into(),
+        other => other.to_string().into(),
     }
 }
 
@@ -96,7 +96,7 @@ impl Runtime for Client {
     type Buffer = PjRtBuffer;
 
     fn compile(&'static self, module: &[u8], signature: &Signature) -> Result<PjRtLoadedExecutable, Failure> {
-        let module = Module::decode(module).map_err(|error| Failure(error.to_string()))?;
+        let module = Module::decode(module).map_err(|error| Failure::from(error.to_string()))?;
         let snapshot = Snapshot { hlo: Hlo { module } }.encode_to_vec();
         let compile = || {
             let module = HloModuleProto::parse_proto(&snapshot, true)?;
@@ -111,7 +111,7 @@ impl Runtime for Client {
 
     fn upload(&'static self, array: &Array) -> Result<PjRtBuffer, Failure> {
         let (Some(ty), Some(bytes)) = (element_type(array.dtype()), array.as_dense()) else {
-            return Err(Failure(format!("XLA has no {}", array.dtype())));
+            return Err(Failure::from(format!("XLA has no {}", array.dtype())));
         };
         let dims: Result<Vec<usize>, _> = array.dims().iter().map(|&dim| usize::try_from(dim)).collect();
         let dims = dims.map_err(|_| tff_ir::ArrayError::TooLarge(array.dims().to_vec()))?;
@@ -130,7 +130,7 @@ impl Runtime for Client {
     ) -> Result<Vec<PjRtBuffer>, Failure> {
         // The results on each device.
         let results = executable.execute_b(arguments).map_err(failure)?;
-        results.into_iter().next().ok_or_else(|| Failure("no device ran the module".to_owned()))
+        results.into_iter().next().ok_or_else(|| Failure::from("no device ran the module"))
     }
 
     fn download(&self, buffer: &Arc<PjRtBuffer>) -> Result<Array, Failure> {
@@ -138,9 +138,9 @@ impl Runtime for Client {
         let shape = literal.array_shape().map_err(failure)?;
         let dtype = ELEMENT_TYPES.iter().find(|(_, ty)| *ty == shape.ty()).map(|(dtype, _)| *dtype);
         let dtype =
-            dtype.ok_or_else(|| Failure(format!("a result is of type {:?}, which no tensor is", shape.ty())))?;
+            dtype.ok_or_else(|| Failure::from(format!("a result is of type {:?}, which no tensor is", shape.ty())))?;
         let dims: Result<Vec<u64>, _> = shape.dims().iter().map(|&dim| u64::try_from(dim)).collect();
-        let dims = dims.map_err(|_| Failure("a result has a negative size".to_owned()))?;
+        let dims = dims.map_err(|_| Failure::from("a result has a negative size"))?;
         let mut bytes = vec![0; literal.size_bytes()];
         literal.copy_untyped_to(&mut bytes).map_err(failure)?;
         Ok(Array::dense(dtype, dims, bytes.into())?)
@@ -157,7 +157,7 @@ fn element_type(dtype: DType) -> Option<ElementType> {
     ELEMENT_TYPES.iter().find(|(other, _)| *other == dtype).map(|(_, ty)| *ty)
 }
 
-/// The element types: all but strings.
+/// What the crate `xla` calls the element types: all but strings.
 const ELEMENT_TYPES: [(DType, ElementType); 15] = [
     (DType::Bool, ElementType::Pred),
     (DType::Int8, ElementType::S8),

@@ -2,8 +2,8 @@
 //!
 //! A module is compiled once per computation. A call copies what the device does not hold yet into
 //! its memory, runs on the caller's thread, and returns tensors that remember where the device has
-//! them. Everything that a sender decides is checked here, before a runtime sees it; what compiles
-//! and runs is a runtime, behind the trait in `runtime.rs`.
+//! them. Everything that a sender decides is checked here, before a runtime sees it. A runtime, behind the
+//! trait in `runtime.rs`, compiles and runs.
 
 mod binding;
 #[cfg(feature = "xla")]
@@ -15,6 +15,7 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Keep, Prepared, recent::Recent};
+use crate::values::Leaf;
 pub use pjrt::{OptionValue, Plugin};
 use prepared::{Callable, Checked};
 use std::fmt;
@@ -22,15 +23,7 @@ use std::sync::Arc;
 use tff_types::FunctionType;
 
 /// The leaf's name in errors.
-const LEAF: &str = "XLA";
-
-fn prepare_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Prepare { leaf: LEAF, reason: reason.into() }
-}
-
-fn run_error(reason: impl Into<String>) -> ExecError {
-    ExecError::Run { leaf: LEAF, reason: reason.into() }
-}
+const LEAF: Leaf = Leaf("XLA");
 
 /// About what the machine code of a module takes, whatever its size; beside it the library keeps the
 /// module in several forms.
@@ -107,7 +100,7 @@ impl Xla {
         Checked::new(comp, ty).map(drop)
     }
 
-    /// Lets go of what has been unused for long: called now and then by who runs for long. Gives how
+    /// Drops values that have been unused for long. A program that runs for long calls this now and then. Gives how
     /// many computations are kept, and about how many bytes they take.
     pub fn tidy(&self) -> (usize, usize) {
         self.prepared.tidy();

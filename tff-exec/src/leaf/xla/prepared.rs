@@ -1,10 +1,10 @@
 //! A computation that is ready to be called: its module compiled, its bindings checked.
 
+use super::LEAF;
 use super::binding::Slot;
 use super::runtime::{Failure, Runtime};
 use super::signature::{ArrayShape, Signature};
-use super::{LEAF, prepare_error, run_error};
-use crate::leaf::{Prepared, one_line};
+use crate::leaf::Prepared;
 use crate::{ExecError, Tensor, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ impl Checked {
                 (None, None) => {
                     let n_arguments = parameters.len();
                     let reason = format!("the module takes {n_arguments} arguments, and the type has no parameter");
-                    return Err(prepare_error(reason));
+                    return Err(LEAF.misbound(reason));
                 }
-                (Some(_), None) => return Err(prepare_error("a binding of a parameter for a type without one")),
-                (None, Some(ty)) => return Err(prepare_error(format!("no binding of the parameter of type {ty}"))),
+                (Some(_), None) => return Err(LEAF.misbound("a binding of a parameter for a type without one")),
+                (None, Some(ty)) => return Err(LEAF.misbound(format!("no binding of the parameter of type {ty}"))),
             };
             Ok((parameter, Slot::bind_result(&comp.result, &ty.result, &signature.results)?))
         };
@@ -60,8 +60,8 @@ impl<R: Runtime> Callable<R> {
     /// [`ExecError::Prepare`] where the runtime refuses the module.
     pub(super) fn new(comp: &tff_ir::Xla, checked: Checked, runtime: &'static R) -> Result<Self, ExecError> {
         let compiled = runtime.compile(&comp.hlo_module.value, &checked.signature);
-        let executable = compiled
-            .map_err(|failure| prepare_error(one_line(&failure.to_string())).at(checked.signature.place.as_str()))?;
+        let executable =
+            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(checked.signature.place.as_str()))?;
         Ok(Self { checked, runtime, executable })
     }
 
@@ -71,7 +71,7 @@ impl<R: Runtime> Callable<R> {
         let upload = |tensor: &Option<&Tensor>| {
             // Every parameter of the module is bound to a part of the argument.
             let tensor = tensor.ok_or(ExecError::Internal("a parameter without argument"))?;
-            tensor.native(|buffer| runtime.owns(buffer), |array| runtime.upload(array)).map_err(|it| self.failed(&it))
+            tensor.native(|buffer| runtime.owns(buffer), |array| runtime.upload(array)).map_err(|it| self.failed(it))
         };
         tensors.iter().map(upload).collect()
     }
@@ -79,15 +79,15 @@ impl<R: Runtime> Callable<R> {
     /// The tensor of a result.
     fn download(&self, buffer: R::Buffer, shape: &ArrayShape) -> Result<Tensor, ExecError> {
         let buffer = Arc::new(buffer);
-        let array = self.runtime.download(&buffer).map_err(|error| self.failed(&error))?;
+        let array = self.runtime.download(&buffer).map_err(|error| self.failed(error))?;
         if array.dtype() != shape.dtype || array.dims() != shape.dims {
-            return Err(run_error(format!("the module gave {} instead of {shape}", array.ty())));
+            return Err(LEAF.gave(format!("the module gave {} instead of {shape}", array.ty())));
         }
         Ok(Tensor::with_native(array, buffer))
     }
 
-    fn failed(&self, failure: &Failure) -> ExecError {
-        run_error(one_line(&failure.to_string())).at(self.checked.signature.place.as_str())
+    fn failed(&self, failure: Failure) -> ExecError {
+        LEAF.failed(failure.into()).at(self.checked.signature.place.as_str())
     }
 }
 
@@ -102,10 +102,10 @@ impl<R: Runtime> Prepared for Callable<R> {
         }
         let arguments = self.upload(&tensors)?;
         let arguments: Vec<&R::Buffer> = arguments.iter().map(|buffer| &**buffer).collect();
-        let results = self.runtime.execute(&self.executable, &arguments).map_err(|error| self.failed(&error))?;
+        let results = self.runtime.execute(&self.executable, &arguments).map_err(|error| self.failed(error))?;
         let shapes = &self.checked.signature.results;
         if results.len() != shapes.len() {
-            return Err(run_error(format!("the module gave {} results instead of {}", results.len(), shapes.len())));
+            return Err(LEAF.gave(format!("the module gave {} results instead of {}", results.len(), shapes.len())));
         }
         let results = results.into_iter().zip(shapes).map(|(buffer, shape)| self.download(buffer, shape));
         self.checked.result.build(&results.collect::<Result<Vec<Tensor>, _>>()?)
@@ -115,7 +115,7 @@ impl<R: Runtime> Prepared for Callable<R> {
 impl<R: Runtime> fmt::Debug for Callable<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callable")
-            .field("leaf", &LEAF)
+            .field("leaf", &LEAF.0)
             .field("runtime", &self.runtime)
             .field("module", &self.checked.signature.place)
             .field("parameters", &self.checked.signature.parameters.len())

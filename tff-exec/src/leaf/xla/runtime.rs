@@ -1,7 +1,10 @@
-//! What the leaf needs of a runtime: the seam between what is checked once, for all runtimes, and
-//! what a library does.
+//! What the leaf needs from a runtime. The leaf checks everything once, for all runtimes; a runtime
+//! calls its library.
 
 use super::signature::Signature;
+use crate::LeafError;
+use crate::leaf::one_line;
+use crate::values::status_code;
 use std::fmt;
 use std::sync::Arc;
 use tff_ir::Array;
@@ -51,11 +54,34 @@ pub(super) trait Runtime: fmt::Debug + Send + Sync + 'static {
 
 /// Why a library did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Failure(pub(super) String);
+#[error("{message}")]
+pub(super) struct Failure {
+    /// The library's code.
+    pub(super) code: i32,
+    pub(super) message: String,
+}
+
+/// Something that was noticed here and not by the library.
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { code: status_code::INTERNAL, message }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
 
 impl From<tff_ir::ArrayError> for Failure {
     fn from(error: tff_ir::ArrayError) -> Self {
-        Self(error.to_string())
+        error.to_string().into()
+    }
+}
+
+impl From<Failure> for LeafError {
+    fn from(failure: Failure) -> Self {
+        Self::Native { code: status_code::name(failure.code), message: one_line(&failure.message) }
     }
 }

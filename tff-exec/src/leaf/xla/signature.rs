@@ -1,12 +1,12 @@
 //! The signature of a module: which arrays it takes and gives.
 
-use super::prepare_error;
-use crate::ExecError;
+use super::LEAF;
+use crate::{ExecError, LeafError};
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::google::protobuf::Any;
 use tff_proto::xla::{HloModuleProto, PrimitiveType, ProgramShapeProto, ShapeProto};
-use tff_types::{DType, Shape, Type};
+use tff_types::{Brief, DType, Shape, Type};
 
 /// The most characters of a module's name that errors repeat.
 const MAX_NAME: usize = 100;
@@ -39,11 +39,11 @@ impl Signature {
         let any = Any { type_url: module.type_url.to_string(), value: module.value.clone() };
         let proto: HloModuleProto = any.unpack().map_err(|error| {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            prepare_error(format!("{error}{cause}"))
+            LEAF.refuses(LeafError::Body(format!("{error}{cause}")))
         })?;
-        let place = format!("module `{}`", proto.name.escape_debug().take(MAX_NAME).collect::<String>());
+        let place = format!("module `{}`", Brief::start(&proto.name, MAX_NAME));
         let shape = proto.host_program_shape.unwrap_or_default();
-        Self::of(place.clone(), &shape).map_err(|reason| prepare_error(reason).at(place))
+        Self::of(place.clone(), &shape).map_err(|reason| LEAF.refuses(LeafError::Body(reason)).at(place))
     }
 
     fn of(place: String, shape: &ProgramShapeProto) -> Result<Self, String> {

@@ -1,5 +1,5 @@
 //! Datasets: sequences as the serialized graphs in which they enter and leave TensorFlow. They are
-//! written here; who reads them runs TensorFlow.
+//! written here; reading them needs TensorFlow.
 
 mod layout;
 pub(crate) mod nodes;

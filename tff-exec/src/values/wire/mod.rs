@@ -1,5 +1,5 @@
-//! Values from and to messages: one reader and one writer, for peers of every version, with a type
-//! to go by or without.
+//! Values from and to messages: one reader and one writer, for peers of every version, with or
+//! without a known type.
 
 mod dialect;
 mod read;

@@ -1,7 +1,8 @@
 //! Tensors as TensorFlow writes them: the `TensorProto` in values of the 0.80 dialect.
 
 use crate::ExecError;
-use tff_ir::{Array, ArrayError};
+use half::{bf16, f16};
+use tff_ir::{Array, ArrayError, Element};
 use tff_proto::google::protobuf::Any;
 use tff_proto::{tensorflow as tf, v0 as pb};
 use tff_types::DType;
@@ -32,26 +33,27 @@ pub(crate) fn array_from_tensor_proto(proto: tf::TensorProto) -> Result<Array, E
     }
     let count = dims.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
     let fill = Fill { count: count.ok_or_else(|| ArrayError::TooLarge(dims.iter().map(|&dim| dim as u64).collect()))? };
-    let ints = |value| pb::array::IntList { value };
-    use pb::array::Kind as K;
+    // Where TensorFlow puts the elements of each type.
     let kind = match dtype {
-        DType::Bool => K::BoolList(pb::array::BoolList { value: fill.list(proto.bool_val)? }),
-        DType::Int8 => K::Int8List(ints(fill.list(proto.int_val)?)),
-        DType::Int16 => K::Int16List(ints(fill.list(proto.int_val)?)),
-        DType::Int32 => K::Int32List(ints(fill.list(proto.int_val)?)),
-        DType::UInt8 => K::Uint8List(ints(fill.list(proto.int_val)?)),
-        DType::UInt16 => K::Uint16List(ints(fill.list(proto.int_val)?)),
-        DType::Float16 => K::Float16List(ints(fill.list(proto.half_val)?)),
-        DType::BFloat16 => K::Bfloat16List(ints(fill.list(proto.half_val)?)),
-        DType::Int64 => K::Int64List(pb::array::Int64List { value: fill.list(proto.int64_val)? }),
-        DType::UInt32 => K::Uint32List(pb::array::Uint32List { value: fill.list(proto.uint32_val)? }),
-        DType::UInt64 => K::Uint64List(pb::array::Uint64List { value: fill.list(proto.uint64_val)? }),
-        DType::Float32 => K::Float32List(pb::array::FloatList { value: fill.list(proto.float_val)? }),
-        DType::Float64 => K::Float64List(pb::array::DoubleList { value: fill.list(proto.double_val)? }),
-        DType::Complex64 => K::Complex64List(pb::array::FloatList { value: fill.pairs(proto.scomplex_val)? }),
-        DType::Complex128 => K::Complex128List(pb::array::DoubleList { value: fill.pairs(proto.dcomplex_val)? }),
-        DType::String => K::StringList(pb::array::BytesList { value: fill.list(proto.string_val)? }),
-    };
+        DType::Bool => fill.list::<bool>(proto.bool_val),
+        DType::Int8 => fill.list::<i8>(proto.int_val),
+        DType::Int16 => fill.list::<i16>(proto.int_val),
+        DType::Int32 => fill.list::<i32>(proto.int_val),
+        DType::UInt8 => fill.list::<u8>(proto.int_val),
+        DType::UInt16 => fill.list::<u16>(proto.int_val),
+        DType::Float16 => fill.list::<f16>(proto.half_val),
+        DType::BFloat16 => fill.list::<bf16>(proto.half_val),
+        DType::Int64 => fill.list::<i64>(proto.int64_val),
+        DType::UInt32 => fill.list::<u32>(proto.uint32_val),
+        DType::UInt64 => fill.list::<u64>(proto.uint64_val),
+        DType::Float32 => fill.list::<f32>(proto.float_val),
+        DType::Float64 => fill.list::<f64>(proto.double_val),
+        DType::Complex64 => fill.list::<(f32, f32)>(proto.scomplex_val),
+        DType::Complex128 => fill.list::<(f64, f64)>(proto.dcomplex_val),
+        DType::String => {
+            fill.fill(proto.string_val, 1).map(|value| pb::array::Kind::StringList(pb::array::BytesList { value }))
+        }
+    }?;
     let (content, kind) = (None, Some(kind));
     Ok(Array::from_proto(&pb::Array { dtype: proto.dtype, shape: Some(shape), content, kind })?)
 }
@@ -63,21 +65,22 @@ struct Fill {
 }
 
 impl Fill {
-    fn list<T: Clone + Default>(&self, mut list: Vec<T>) -> Result<Vec<T>, ExecError> {
-        if list.len() < self.count {
-            let missing = self.count - list.len();
-            if missing > MAX_FILLED {
-                return Err(ExecError::Limit { what: "the number of elements a tensor leaves out", limit: MAX_FILLED });
-            }
-            list.resize(self.count, list.last().cloned().unwrap_or_default());
-        }
-        Ok(list)
+    fn list<T: Element>(&self, mut items: Vec<T::Item>) -> Result<pb::array::Kind, ExecError> {
+        // Half a complex number is none.
+        items.truncate(items.len() - items.len() % T::ITEMS);
+        self.fill(items, T::ITEMS).map(T::list)
     }
 
-    /// The same for complex numbers, two entries each.
-    fn pairs<T: Copy + Default>(&self, list: Vec<T>) -> Result<Vec<T>, ExecError> {
-        let pairs = list.chunks_exact(2).filter_map(|pair| <[T; 2]>::try_from(pair).ok()).collect();
-        Ok(self.list::<[T; 2]>(pairs)?.into_iter().flatten().collect())
+    /// A list in which each element takes so many items.
+    fn fill<T: Clone + Default>(&self, mut items: Vec<T>, per_element: usize) -> Result<Vec<T>, ExecError> {
+        let missing = self.count.saturating_sub(items.len() / per_element);
+        if missing > MAX_FILLED {
+            return Err(ExecError::Limit { what: "the number of elements a tensor leaves out", limit: MAX_FILLED });
+        }
+        let last = items.len().checked_sub(per_element).and_then(|start| items.get(start..)).map(<[T]>::to_vec);
+        let last = last.unwrap_or_else(|| vec![T::default(); per_element]);
+        items.extend(std::iter::repeat_n(last, missing).flatten());
+        Ok(items)
     }
 }
 

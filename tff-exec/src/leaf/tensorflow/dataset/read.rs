@@ -2,13 +2,13 @@
 //!
 //! One run reads all: the elements are batched into tensors of one more dimension, of which the
 //! elements are views. Where shapes may differ between elements, each tensor is serialized first
-//! and the strings are batched. What is read is bounded before it is.
+//! and the strings are batched. The size is checked before anything is read.
 
 use super::super::TensorFlow;
 use super::super::ffi::{Api, Native, Port, Session};
 use super::super::prepared::{import, operation};
 use super::super::session;
-use super::super::status::{describe, prepare_error, run_error};
+use super::super::status::LEAF;
 use super::read_graph::{serialized, stacked};
 use crate::values::Layout;
 use crate::{ExecError, Value};
@@ -163,7 +163,7 @@ impl Reader {
         };
         let batches = (0..).take(layout.components().len()).map(|index| port("batch", index));
         let fetches = iter::once(port("cardinality", 0)).chain(batches).collect::<Result<_, _>>()?;
-        let session = session::open(&graph).map_err(|failure| prepare_error(describe(&failure)))?;
+        let session = session::open(&graph).map_err(|failure| LEAF.refuses(failure.into()))?;
         Ok(Self { library, dataset: port("graph", 0)?, limit: port("limit", 0)?, layout, form, session, fetches })
     }
 
@@ -173,10 +173,10 @@ impl Reader {
         let limit = Native::from_array(self.library, &limit)?;
         let feeds = [(&self.dataset, dataset), (&self.limit, &limit)];
         let fetched = session::run(&self.session, feeds, &[], &self.fetches);
-        let mut fetched = fetched.map_err(|failure| run_error(describe(&failure)))?.into_iter().map(Arc::new);
+        let mut fetched = fetched.map_err(|failure| LEAF.failed(failure.into()))?.into_iter().map(Arc::new);
         let cardinality = match fetched.next().map(|native| native.to_array()).transpose()?.and_then(|it| it.get(0)) {
             Some(Scalar::Int64(cardinality)) => cardinality,
-            _ => return Err(run_error("a dataset without a cardinality")),
+            _ => return Err(LEAF.gave("a dataset without a cardinality")),
         };
         let components: Vec<_> = fetched.collect();
         let rows = components.first().and_then(|native| native.dims().first().copied()).unwrap_or(0);
@@ -189,7 +189,7 @@ impl Reader {
         let rows = rows.map(|(native, ty)| Rows::new(native, ty, self.form)).collect::<Result<Vec<_>, ExecError>>()?;
         let element = |index| {
             let component =
-                |component: usize| rows.get(component).ok_or_else(|| run_error("a component is missing"))?.get(index);
+                |component: usize| rows.get(component).ok_or_else(|| LEAF.gave("a component is missing"))?.get(index);
             self.layout.build(&component).map_err(|error| error.at(Step::Index(index)))
         };
         (0..batch.len).map(element).collect()
@@ -244,9 +244,9 @@ impl Rows {
                 Ok(Array::strings(dims.clone(), strings)?)
             }
             Self::Serialized(native) => {
-                let message = native.string_bytes(index).ok_or_else(|| run_error("an element is missing"))?;
+                let message = native.string_bytes(index).ok_or_else(|| LEAF.gave("an element is missing"))?;
                 let tensor: TensorProto =
-                    decode(&message, &Limits::default()).map_err(|it| run_error(it.to_string()))?;
+                    decode(&message, &Limits::default()).map_err(|it| LEAF.gave(it.to_string()))?;
                 parse_tensor(tensor)
             }
         }
@@ -255,7 +255,7 @@ impl Rows {
 
 /// The array in a message as the op `SerializeTensor` writes it: raw bytes, or all strings.
 fn parse_tensor(tensor: TensorProto) -> Result<Array, ExecError> {
-    let dtype = DType::from_number(tensor.dtype).ok_or_else(|| run_error("an element of no known dtype"))?;
+    let dtype = DType::from_number(tensor.dtype).ok_or_else(|| LEAF.gave("an element of no known dtype"))?;
     let dims = tensor.tensor_shape.iter().flat_map(|shape| &shape.dim);
     let dims: Vec<u64> = dims.map(|dim| u64::try_from(dim.size).unwrap_or(0)).collect();
     Ok(match dtype {

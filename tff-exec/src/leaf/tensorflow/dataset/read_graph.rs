@@ -1,7 +1,7 @@
 //! The graphs that read a dataset, fed as a string, into one batch of all its elements.
 //!
-//! Behind the last element stands a marker, so that there is a batch also where there are no
-//! elements. A dataset without an end is read as an empty one; its cardinality tells.
+//! A marker follows the last element, so that there is a batch even without elements.
+//! An endless dataset is read as an empty one; its cardinality tells the two apart.
 
 use super::super::graph::dataset_options;
 use crate::values::nodes::{attr_list, constant, node, tensor_shape};

@@ -208,6 +208,7 @@ impl Binary {
                 }
             };
         }
+        // What TensorFlow's kernels do with elements of each type. The loops are over bytes, so that they need no alignment.
         Some(match dtype {
             DType::Int8 => integer!(i8),
             DType::Int16 => integer!(i16),

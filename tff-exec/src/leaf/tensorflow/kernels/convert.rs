@@ -1,8 +1,8 @@
 //! Conversions of elements to another type, and elements repeated, as the kernels of TensorFlow
 //! do it.
 //!
-//! A conversion of floats to integers is not known: beyond the range of the integers it gives what
-//! the processor gives.
+//! Conversions of floats to integers are left to TensorFlow: out of range, their result depends on
+//! the processor.
 
 use super::arithmetic::{BFLOAT_PACKET, bfloat_to_float, float_to_bfloat, float_to_half, half_to_float};
 use std::collections::TryReserveError;
@@ -17,6 +17,7 @@ pub(super) fn casts(from: DType, to: DType) -> bool {
 ///
 /// # Errors
 /// Where there is no memory.
+// Rust's `as` is what TensorFlow does here, and is there for two types that are written out only.
 #[rustfmt::skip]
 pub(super) fn cast(from: DType, to: DType, bytes: &[u8]) -> Option<Result<Vec<u8>, TryReserveError>> {
     macro_rules! float {

@@ -2,11 +2,11 @@
 //!
 //! Most of what an aggregation calls adds, multiplies or divides a few tensors, as does much of
 //! what users write: graphs of a few nodes, for which a run of TensorFlow costs more than the
-//! arithmetic. Where every node of a graph is known here, it becomes a program that computes the same bits; where any is
-//! not, there is no program, and TensorFlow runs the graph.
+//! arithmetic. If every node of a graph is known here, the graph becomes a program that computes the same bits. Otherwise
+//! there is no program, and TensorFlow runs the graph.
 //!
-//! Shapes that need more broadcasting than a scalar against a tensor are TensorFlow's, too, also
-//! where only a run shows them.
+//! TensorFlow also runs graphs with shapes that need more broadcasting than a scalar against a tensor,
+//! even if only a run shows the shapes.
 
 mod arithmetic;
 mod convert;

@@ -1,6 +1,6 @@
-//! A program: steps that each make one tensor of tensors that are there.
+//! A program: steps that each make one tensor from earlier ones.
 
-use super::super::status::run_error;
+use super::super::status::LEAF;
 use super::arithmetic::Binary;
 use super::convert::{broadcast, cast};
 use crate::{ExecError, Tensor};
@@ -157,6 +157,6 @@ fn dense(tensor: &Tensor) -> &[u8] {
 
 fn tensor(dtype: DType, dims: &[u64], bytes: Option<Result<Vec<u8>, TryReserveError>>) -> Result<Tensor, ExecError> {
     let bytes = bytes.ok_or(ExecError::Internal("an op that takes no such elements"))?;
-    let bytes = bytes.map_err(|error| run_error(error.to_string()))?;
+    let bytes = bytes.map_err(|error| LEAF.failed(error.into()))?;
     Ok(Tensor::new(Array::dense(dtype, dims, Bytes::from(bytes))?))
 }

@@ -1,4 +1,4 @@
-//! From a graph to a program, where every node is known; anything else is left to TensorFlow.
+//! Turns a graph into a program if every node is known; other graphs are left to TensorFlow.
 //!
 //! TensorFlow refuses some graphs when it imports them, and so does this: names, inputs, element
 //! types, shapes and attributes are those that it accepts, or there is no program.

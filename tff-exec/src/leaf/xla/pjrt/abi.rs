@@ -1,5 +1,5 @@
-//! The memory layout of PJRT's C API: the structs its functions take, and where in a plugin's table
-//! the functions are. Only what is used here.
+//! The memory layout of PJRT's C API, as far as it is used here: the structs its functions take, and
+//! where in a plugin's table the functions are.
 //!
 //! The API grows: the table and the structs get longer, and nothing in them moves. Every struct
 //! begins with its size, by which each side sees how much of it the other one knows.

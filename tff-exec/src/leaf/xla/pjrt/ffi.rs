@@ -1,12 +1,13 @@
 //! The unsafe corner: a plugin's functions behind safe ones. Every other file of the leaf is safe
 //! code over these.
 //!
-//! What the safety arguments rest on: a plugin does what PJRT's C API says, and it is the operator
-//! who chooses it. Whatever is passed on from a sender is bytes with their length, and checked.
+//! The safety arguments rest on one fact: a plugin does what PJRT's C API says; the operator
+//! chooses it. Data from a sender is passed on as bytes with their length, and is checked before.
 #![expect(unsafe_code, reason = "calls into a plugin, and views of memory that it owns")]
 
 use super::OptionValue;
 use super::abi::{self, Function, Pointer};
+use crate::leaf::xla::runtime::Failure;
 use crate::values::status_code;
 use bytes::Bytes;
 use libloading::Library;
@@ -119,7 +120,7 @@ impl Client {
     /// What is wrong with the file, as what follows its name.
     pub(super) fn open(path: &Path, options: &[(String, OptionValue)], device: usize) -> Result<&'static Self, String> {
         let table = open(path)?;
-        let unusable = |error| format!("cannot be used: {error}");
+        let unusable = |failure: Failure| format!("cannot be used: {failure}");
         // SAFETY: the function takes nothing but its own struct.
         unsafe { table.call(table.plugin_initialize, &mut abi::Nothing::default()) }.map_err(unusable)?;
         let values: Vec<_> = options.iter().map(|(name, value)| named_value(name, value)).collect();
@@ -130,7 +131,7 @@ impl Client {
             [] => unusable(error),
             options => {
                 let options: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                unusable(format!("with the options {}: {error}", options.join(", ")))
+                format!("cannot be used: with the options {}: {error}", options.join(", "))
             }
         })?;
         let client = created.client.ok_or("gives no client")?;
@@ -173,7 +174,7 @@ impl Client {
     ///
     /// # Errors
     /// The plugin's message.
-    pub(super) fn compile(&'static self, module: &[u8], options: &[u8]) -> Result<Executable, String> {
+    pub(super) fn compile(&'static self, module: &[u8], options: &[u8]) -> Result<Executable, Failure> {
         const FORMAT: &[u8] = b"hlo";
         let program = abi::Program {
             code: start(module),
@@ -208,10 +209,10 @@ impl Client {
         element_size: usize,
         dims: &[i64],
         data: &[u8],
-    ) -> Result<Buffer, String> {
+    ) -> Result<Buffer, Failure> {
         let size = dims.iter().try_fold(element_size, |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         if size != Some(data.len()) {
-            return Err(format!("{} bytes are no array of sizes {dims:?}", data.len()));
+            return Err(format!("{} bytes are no array of sizes {dims:?}", data.len()).into());
         }
         let mut uploaded = abi::BufferFromHost {
             client: Some(self.client),
@@ -233,7 +234,7 @@ impl Client {
     }
 
     /// Waits for an event and frees it; a null is one that has happened.
-    fn wait(&self, event: Pointer<abi::Event>) -> Result<(), String> {
+    fn wait(&self, event: Pointer<abi::Event>) -> Result<(), Failure> {
         if event.is_none() {
             return Ok(());
         }
@@ -269,7 +270,7 @@ impl Drop for Executable {
 }
 
 impl Executable {
-    fn count_outputs(&self) -> Result<usize, String> {
+    fn count_outputs(&self) -> Result<usize, Failure> {
         let table = &self.client.table;
         let mut got = abi::GetExecutable { loaded: Some(self.executable), ..Default::default() };
         // SAFETY: the loaded executable is alive.
@@ -289,10 +290,10 @@ impl Executable {
     /// # Errors
     /// The plugin's message, also for a wrong number of arguments or one of a wrong size; that an
     /// argument is another client's.
-    pub(super) fn execute(&self, arguments: &[&Buffer]) -> Result<Vec<Buffer>, String> {
+    pub(super) fn execute(&self, arguments: &[&Buffer]) -> Result<Vec<Buffer>, Failure> {
         let (client, table) = (self.client, &self.client.table);
         if !arguments.iter().all(|argument| argument.is_of(client)) {
-            return Err("an argument is in the memory of another runtime".to_owned());
+            return Err("an argument is in the memory of another runtime".into());
         }
         let arguments: Vec<Pointer<abi::Buffer>> = arguments.iter().map(|argument| Some(argument.buffer)).collect();
         let mut outputs: Vec<Pointer<abi::Buffer>> = vec![None; self.n_outputs];
@@ -326,7 +327,7 @@ impl Executable {
         let buffers = outputs.into_iter().map(|output| output.map(|buffer| Buffer { client, buffer }));
         let buffers: Option<Vec<Buffer>> = buffers.collect();
         done?;
-        buffers.ok_or_else(|| "the plugin gave too few results".to_owned())
+        buffers.ok_or_else(|| "the plugin gave too few results".into())
     }
 }
 
@@ -363,7 +364,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The plugin's message.
-    pub(super) fn shape(&self) -> Result<(c_int, Vec<i64>), String> {
+    pub(super) fn shape(&self) -> Result<(c_int, Vec<i64>), Failure> {
         let (table, buffer) = (&self.client.table, Some(self.buffer));
         let mut typed = abi::BufferElementType { buffer, ..Default::default() };
         let mut sized = abi::BufferDimensions { buffer, ..Default::default() };
@@ -380,7 +381,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The plugin's message; that there are fewer bytes.
-    pub(super) fn view(self: &Arc<Self>, rank: usize, len: usize) -> Result<Option<Bytes>, String> {
+    pub(super) fn view(self: &Arc<Self>, rank: usize, len: usize) -> Result<Option<Bytes>, Failure> {
         let (table, buffer) = (&self.client.table, Some(self.buffer));
         let mut placed = abi::BufferIsOnCpu { buffer, ..Default::default() };
         let mut sized = abi::BufferSize { buffer, ..Default::default() };
@@ -393,7 +394,7 @@ impl Buffer {
             return Ok(None);
         }
         if sized.len < len {
-            return Err(format!("a result has {} bytes instead of {len}", sized.len));
+            return Err(format!("a result has {} bytes instead of {len}", sized.len).into());
         }
         if len == 0 {
             return Ok(Some(Bytes::new()));
@@ -410,7 +411,7 @@ impl Buffer {
     }
 
     /// Whether the elements lie in row-major order, without gaps.
-    fn is_row_major(&self, rank: usize) -> Result<bool, String> {
+    fn is_row_major(&self, rank: usize) -> Result<bool, Failure> {
         let mut got = abi::BufferGetLayout { buffer: Some(self.buffer), ..Default::default() };
         // SAFETY: the buffer is alive.
         unsafe { self.client.table.call(self.client.table.buffer_get_memory_layout, &mut got) }?;
@@ -424,7 +425,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The plugin's message.
-    pub(super) fn copy(&self, rank: usize, len: usize) -> Result<Bytes, String> {
+    pub(super) fn copy(&self, rank: usize, len: usize) -> Result<Bytes, Failure> {
         let order = row_major(rank);
         let order = abi::Order { minor_to_major: start(&order), len: order.len(), ..Default::default() };
         let layout = abi::Layout { order, kind: abi::LAYOUT_ORDER, ..Default::default() };
@@ -511,7 +512,7 @@ impl Table {
     /// # Safety
     /// The arguments must be what the function takes: objects alive, and pointers valid for as long
     /// and for as many elements as the API says.
-    unsafe fn call<A>(&self, function: Function<A>, arguments: &mut A) -> Result<(), String> {
+    unsafe fn call<A>(&self, function: Function<A>, arguments: &mut A) -> Result<(), Failure> {
         // SAFETY: the caller's.
         let Some(error) = (unsafe { function(arguments) }) else { return Ok(()) };
         let mut message = abi::ErrorMessage { error: Some(error), ..Default::default() };
@@ -523,7 +524,7 @@ impl Table {
             let _ = (self.error_get_code)(&raw mut got);
             let text = text(message.message, message.len);
             (self.error_destroy)(&mut abi::OfError { error: Some(error), ..Default::default() });
-            Err(format!("{}: {text}", status_code::name(got.code)))
+            Err(Failure { code: got.code, message: format!("{}: {text}", status_code::name(got.code)) })
         }
     }
 }
@@ -550,7 +551,7 @@ fn start_mut<T>(slice: &mut [T]) -> Pointer<T> {
     Some(NonNull::from(slice).cast())
 }
 
-/// A list of the plugin's; empty where there is none.
+/// A list that the plugin owns; empty if there is no list.
 ///
 /// # Safety
 /// Where it is not null, there must be `len` elements, which live and stay unchanged as long as

@@ -1,5 +1,5 @@
-//! The runtime that is a PJRT plugin: a shared library that is opened when the first module is
-//! compiled, and that any vendor of a device may offer.
+//! The runtime for a PJRT plugin, a shared library that vendors of devices offer. It is opened when
+//! the first module is compiled.
 
 mod abi;
 mod ffi;
@@ -161,18 +161,18 @@ impl Runtime for Client {
                 },
             },
         };
-        self.compile(module, &options.encode_to_vec()).map_err(Failure)
+        self.compile(module, &options.encode_to_vec())
     }
 
     fn upload(&'static self, array: &Array) -> Result<Buffer, Failure> {
         let (Some((_, number)), Some(size), Some(bytes)) =
             (ELEMENT_TYPES.iter().find(|(dtype, _)| *dtype == array.dtype()), array.dtype().size(), array.as_dense())
         else {
-            return Err(Failure(format!("XLA has no {}", array.dtype())));
+            return Err(Failure::from(format!("XLA has no {}", array.dtype())));
         };
         let dims: Result<Vec<i64>, _> = array.dims().iter().map(|&dim| i64::try_from(dim)).collect();
         let dims = dims.map_err(|_| tff_ir::ArrayError::TooLarge(array.dims().to_vec()))?;
-        self.upload(*number, size, &dims, bytes).map_err(Failure)
+        self.upload(*number, size, &dims, bytes)
     }
 
     fn owns(&self, buffer: &Buffer) -> bool {
@@ -180,27 +180,28 @@ impl Runtime for Client {
     }
 
     fn execute(&self, executable: &Executable, arguments: &[&Buffer]) -> Result<Vec<Buffer>, Failure> {
-        executable.execute(arguments).map_err(Failure)
+        executable.execute(arguments)
     }
 
     fn download(&self, buffer: &Arc<Buffer>) -> Result<Array, Failure> {
-        let (number, dims) = buffer.shape().map_err(Failure)?;
+        let (number, dims) = buffer.shape()?;
         let dtype = ELEMENT_TYPES.iter().find(|(_, other)| *other == number).map(|(dtype, _)| *dtype);
-        let dtype = dtype.ok_or_else(|| Failure(format!("a result is of PJRT's type {number}, which no tensor is")))?;
+        let dtype =
+            dtype.ok_or_else(|| Failure::from(format!("a result is of PJRT's type {number}, which no tensor is")))?;
         let dims: Result<Vec<u64>, _> = dims.into_iter().map(u64::try_from).collect();
-        let dims = dims.map_err(|_| Failure("a result has a negative size".to_owned()))?;
+        let dims = dims.map_err(|_| Failure::from("a result has a negative size"))?;
         let size =
             dims.iter().try_fold(dtype.size().unwrap_or(0), |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         let size = size.ok_or_else(|| tff_ir::ArrayError::TooLarge(dims.clone()))?;
-        let bytes = match buffer.view(dims.len(), size).map_err(Failure)? {
+        let bytes = match buffer.view(dims.len(), size)? {
             Some(bytes) => bytes,
-            None => buffer.copy(dims.len(), size).map_err(Failure)?,
+            None => buffer.copy(dims.len(), size)?,
         };
         Ok(Array::dense(dtype, dims, bytes)?)
     }
 }
 
-/// PJRT's numbers of the element types: all but strings.
+/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
 const ELEMENT_TYPES: [(DType, c_int); 15] = [
     (DType::Bool, 1),
     (DType::Int8, 2),

@@ -1,22 +1,16 @@
 //! What the validator and the decoder say about computations that are wrong.
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_ir::{
-    Array, Comp, CompiledComputation, Opaque, Scalar, TensorFlow, TensorFlowBinding, Xla, XlaBinding, validate,
-    validate_proto,
+    Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding, validate, validate_proto,
 };
 use tff_proto::v0 as pb;
 use tff_proto::v0::computation::Computation as Kind;
-use tff_types::Type;
-
-fn ty(text: &str) -> Type {
-    text.parse().expect(text)
-}
+use tff_testing::{comp, ty};
 
 fn int(value: i32) -> Comp {
-    Comp::literal(Array::from_scalar(Scalar::Int32(value)))
+    Comp::literal(Array::from(value))
 }
 
 fn reference(name: &str, text: &str) -> Comp {
@@ -244,4 +238,60 @@ fn types_left_out_are_found_where_they_follow() {
     let again = Comp::from_proto_lenient(&written).expect("a computation");
     assert_eq!((again.ty(), again.to_string()), (comp.ty(), comp.to_string()));
     assert!(validate(&comp).iter().any(|it| it.code == tff_ir::Code::MissingType));
+}
+
+#[test]
+fn intrinsics_are_of_what_they_can_compute_with() {
+    for (text, expected) in [
+        (
+            "%federated_sum:({<a=int32,b=str>}@CLIENTS -> <a=int32,b=str>@SERVER)",
+            "federated_sum: cannot sum: str is not numeric at @.b",
+        ),
+        ("%federated_sum:({int32}@CLIENTS -> int32@SERVER)", ""),
+        ("%sequence_sum:(bool* -> bool)", "sequence_sum: cannot sum: bool is not numeric"),
+        (
+            "%federated_mean:({int32}@CLIENTS -> int32@SERVER)",
+            "federated_mean takes floating-point or complex numbers, found {int32}@CLIENTS",
+        ),
+        ("%federated_mean:({float32[?]}@CLIENTS -> float32[?]@SERVER)", ""),
+        (
+            "%federated_weighted_mean:(<{float32}@CLIENTS,{str}@CLIENTS> -> float32@SERVER)",
+            "federated_weighted_mean: cannot sum: str is not numeric at @",
+        ),
+        ("%federated_weighted_mean:(<{float32}@CLIENTS,{int32}@CLIENTS> -> float32@SERVER)", ""),
+        (
+            "%federated_min:({str}@CLIENTS -> str@SERVER)",
+            "federated_min takes integers or floating-point numbers, found {str}@CLIENTS",
+        ),
+        (
+            "%federated_max:({complex64}@CLIENTS -> complex64@SERVER)",
+            "federated_max takes integers or floating-point numbers, found {complex64}@CLIENTS",
+        ),
+        (
+            "%federated_secure_sum:(<{float32}@CLIENTS,float32> -> float32@SERVER)",
+            "federated_secure_sum takes integers, found float32",
+        ),
+        (
+            "%federated_secure_sum:(<{<int32,int32>}@CLIENTS,<int32>> -> <int32,int32>@SERVER)",
+            "federated_secure_sum takes one integer as bound, or one for each tensor, found <int32>",
+        ),
+        ("%federated_secure_sum_bitwidth:(<{<int32,int32>}@CLIENTS,<int32,int8>> -> <int32,int32>@SERVER)", ""),
+        ("%federated_secure_modular_sum:(<{<int32,int32>}@CLIENTS,int32> -> <int32,int32>@SERVER)", ""),
+        (
+            "%federated_select:(<{str[2]}@CLIENTS,int32@SERVER,str@SERVER,(<str,int32> -> str)> -> {str*}@CLIENTS)",
+            "federated_select takes a vector of int32 keys, found str[2]",
+        ),
+        ("%federated_select:(<{int32[2]}@CLIENTS,int32@SERVER,str@SERVER,(<str,int32> -> str)> -> {str*}@CLIENTS)", ""),
+    ] {
+        let expected =
+            if expected.is_empty() { String::new() } else { format!("warning[doubtful-operand] at .: {expected}") };
+        assert_eq!(said(&comp(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn labels_are_those_of_a_parameter() {
+    assert_eq!(said(&comp("(x:T@p -> x)")), "");
+    insta::assert_snapshot!(said(&comp("data \"u\":T@p")), @"warning[unbound-label] at .: the placement label p is not bound, the abstract type T at @ is not bound");
+    insta::assert_snapshot!(said(&comp("(x:int32 -> data \"u\":<a=int,b=int32>)")), @"warning[unbound-label] at .: the abstract type int at (result).a is not bound");
 }

@@ -1,5 +1,4 @@
 //! The examples of `GRAMMAR.md`, the contract of the text form.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use tff_ir::text::{Environment, Layout, PrintOptions, parse, print};
 

@@ -1,5 +1,4 @@
 //! Literals print as numpy 1.25 prints their arrays (`str`), which is what the reference prints.
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use serde_json::Value;
 use tff_ir::{Array, Comp};

@@ -1,12 +1,7 @@
 //! The table of intrinsics, and which types are instances of their signatures.
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use tff_ir::{BuildError, Comp, Intrinsic};
-use tff_types::Type;
-
-fn ty(text: &str) -> Type {
-    text.parse().expect(text)
-}
+use tff_testing::ty;
 
 #[test]
 fn every_signature_is_a_type_that_prints_as_written() {

@@ -1,5 +1,4 @@
 //! Computations nested deeper than any stack: everything works on them on 2 MiB.
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tff_ir::text::{Environment, Layout, MAX_LEVELS, PrintError, PrintOptions, parse, print};
@@ -16,7 +15,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 fn int(value: i32) -> Comp {
-    Comp::literal(Array::from_scalar(Scalar::Int32(value)))
+    Comp::literal(Array::from(value))
 }
 
 /// `(let x=0 in (let x=1 in … n))`, so many blocks in the result of one another.
