@@ -120,10 +120,8 @@ impl ExecutorGroup for Service {
         let request = request.get_ref();
         let session = self.session("CreateSelection", request.executor.as_ref())?;
         let source = parse_ref(request.source_ref.as_ref())?;
-        let index = u32::try_from(request.index).map_err(|_| {
-            Status::invalid_argument(format!("expected an index of 0 or more, found {}", request.index))
-        })?;
-        let id = session.create_selection(source, index).map_err(status::of)?;
+        // A negative index is as far out of range as the protocol's unsigned reading makes it.
+        let id = session.create_selection(source, request.index.cast_unsigned()).map_err(status::of)?;
         Ok(Response::new(pb::CreateSelectionResponse { value_ref: value_ref(id) }))
     }
 

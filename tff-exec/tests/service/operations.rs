@@ -1,6 +1,6 @@
 //! How the service is operated: health, limits, and clients that vanish.
 
-use crate::peer::{Peer, Server, at_clients, cardinality, computation, endless, int, start, wire};
+use crate::peer::{Peer, Server, at_clients, computation, endless, int, start, wire};
 use std::time::Duration;
 use tff_exec::service::ServerOptions;
 use tff_ir::Array;
@@ -260,22 +260,6 @@ async fn a_silent_connection_does_not_hold_the_end() {
     // What the server said before is followed by the end.
     let said = timeout(PATIENCE, tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut Vec::new())).await;
     assert!(said.is_ok(), "{said:?}");
-}
-
-#[tokio::test]
-async fn negative_numbers_are_refused() {
-    let mut peer = Peer::connect(start().await, 1).await;
-    let cardinalities = vec![cardinality("clients", -3)];
-    let refused = peer.client.get_executor(pb::GetExecutorRequest { cardinalities }).await.unwrap_err();
-    let expected = (Code::InvalidArgument, "expected 0 or more values at `clients`, found -3");
-    assert_eq!((refused.code(), refused.message()), expected);
-    let source_ref = Some(peer.value(computation("<lit int32 1>")).await.unwrap());
-    let request = pb::CreateSelectionRequest { executor: peer.executor.clone(), source_ref, index: -1 };
-    let refused = peer.client.create_selection(request).await.unwrap_err();
-    assert_eq!(
-        (refused.code(), refused.message()),
-        (Code::InvalidArgument, "expected an index of 0 or more, found -1")
-    );
 }
 
 #[tokio::test]
