@@ -5,10 +5,11 @@ use super::cells::{Cells, FrozenCells, shown};
 use super::columns::{Column, Plan, TensorPlan};
 use super::convert::Number;
 use super::divide::Keys;
-use super::table::{RECORD, Request};
+use super::table::{Chunks, Part, RECORD, Request};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use tff_types::DType;
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -76,9 +77,58 @@ impl Example {
     }
 }
 
+/// Records that are examples, read a chunk at a time.
+pub(super) trait Records: Debug + Send + Sync + 'static {
+    /// How many records each chunk has.
+    fn chunks(&self) -> Vec<usize>;
+
+    /// The records of the chunk at this position.
+    fn read(&self, chunk_idx: usize) -> Result<Vec<Bytes>>;
+}
+
+/// The table of these records, of which `first` is the first. `own` says whose each row is, if the file does.
+pub(super) fn open(
+    name: &str,
+    records: impl Records,
+    first: &Bytes,
+    own: Option<Keys>,
+    request: &Request<'_>,
+) -> Result<Part> {
+    let (examples, plan) = Examples::new(name, first, request)?;
+    let chunks = records.chunks();
+    let mut keys = vec![Keys::default(); examples.key_columns.len()];
+    if !keys.is_empty() {
+        let mut row = 0;
+        for chunk_idx in 0..chunks.len() {
+            for record in records.read(chunk_idx)? {
+                examples.push_keys(&mut keys, row, &record)?;
+                row += 1;
+            }
+        }
+    }
+    let starts = chunks.iter().scan(0, |next, n_rows| Some(std::mem::replace(next, *next + n_rows))).collect();
+    Ok(Part { plan, keys, own, chunks, reader: Box::new(Reader { records, starts, examples }) })
+}
+
+/// Reads the tensors of chunks of records.
+#[derive(Debug)]
+struct Reader<R> {
+    records: R,
+    /// The first row of each chunk.
+    starts: Vec<usize>,
+    examples: Examples,
+}
+
+impl<R: Records> Chunks for Reader<R> {
+    fn read(&self, plan: &Plan, chunk_idx: usize) -> Result<Vec<FrozenCells>> {
+        let first = self.starts.get(chunk_idx).copied().unwrap_or(0);
+        self.examples.tensors(plan, first, &self.records.read(chunk_idx)?)
+    }
+}
+
 /// How records become tensors.
 #[derive(Debug)]
-pub(super) struct Examples {
+struct Examples {
     /// The file, in messages.
     name: String,
     header: Vec<Column>,
@@ -87,7 +137,7 @@ pub(super) struct Examples {
 
 impl Examples {
     /// Takes the columns from the first record; what they are called, and how many elements they have.
-    pub(super) fn new(name: &str, first: &Bytes, request: &Request<'_>) -> Result<(Self, Plan)> {
+    fn new(name: &str, first: &Bytes, request: &Request<'_>) -> Result<(Self, Plan)> {
         let record = Column { name: RECORD.to_owned(), width: 1 };
         let mut header = Vec::new();
         // A record that is taken as a whole need not be an example.
@@ -102,7 +152,7 @@ impl Examples {
     }
 
     /// No more than the values of the columns that are needed to open the table.
-    pub(super) fn push_keys(&self, keys: &mut [Keys], row: usize, record: &Bytes) -> Result<()> {
+    fn push_keys(&self, keys: &mut [Keys], row: usize, record: &Bytes) -> Result<()> {
         if self.key_columns.is_empty() {
             return Ok(());
         }
@@ -126,10 +176,6 @@ impl Examples {
         Ok(())
     }
 
-    pub(super) fn n_keys(&self) -> usize {
-        self.key_columns.len()
-    }
-
     fn place(&self, row: usize, column: &str) -> String {
         format!("{}: record {row}: feature {column}", self.name)
     }
@@ -142,7 +188,7 @@ impl Examples {
     }
 
     /// The tensors of these records, the first of which is counted as `first` in messages.
-    pub(super) fn tensors(&self, plan: &Plan, first: usize, records: &[Bytes]) -> Result<Vec<FrozenCells>> {
+    fn tensors(&self, plan: &Plan, first: usize, records: &[Bytes]) -> Result<Vec<FrozenCells>> {
         let mut cells: Vec<Cells> = plan.tensors.iter().map(|tensor| Cells::new(tensor.dtype)).collect();
         let needs_features = plan.columns().iter().any(|&column| column + 1 < self.header.len());
         for (row, record) in (first..).zip(records) {

@@ -4,11 +4,9 @@
 //! vanishes with the source.
 
 use super::DataError;
-use super::cells::FrozenCells;
-use super::columns::Plan;
 use super::divide::Keys;
-use super::example::Examples;
-use super::table::{Chunks, Part, Request};
+use super::example;
+use super::table::{Part, Request};
 use crate::files::{FileProblem, name_of};
 use bytes::Bytes;
 use liblzma::read::XzDecoder;
@@ -64,22 +62,11 @@ pub(super) fn open(path: &Path, request: &Request<'_>) -> Result<Part> {
     for (client, &count) in clients.iter().zip(&counts) {
         (0..count).for_each(|_| own.push(client));
     }
-    let records = Records { name, connection: Mutex::new(connection), split, clients, counts, _unpacked: unpacked };
-    let first = records.read(0)?;
-    let Some(first) = first.first() else { return Err(DataError::mismatch(&records.name, "rows", "none")) };
-    let (examples, plan) = Examples::new(&records.name, first, request)?;
-    let mut keys = vec![Keys::default(); examples.n_keys()];
-    if !keys.is_empty() {
-        let mut row = 0;
-        for client_idx in 0..records.clients.len() {
-            for record in records.read(client_idx)? {
-                examples.push_keys(&mut keys, row, &record)?;
-                row += 1;
-            }
-        }
-    }
-    let chunks = records.counts.clone();
-    Ok(Part { plan, keys, own: Some(own), chunks, reader: Box::new(Reader { records, examples }) })
+    let records =
+        Records { name: name.clone(), connection: Mutex::new(connection), split, clients, counts, _unpacked: unpacked };
+    let first = example::Records::read(&records, 0)?;
+    let Some(first) = first.first() else { return Err(DataError::mismatch(&name, "rows", "none")) };
+    example::open(&name, records, first, Some(own), request)
 }
 
 fn unpack(path: &Path) -> io::Result<NamedTempFile> {
@@ -107,7 +94,11 @@ struct Records {
     _unpacked: Option<NamedTempFile>,
 }
 
-impl Records {
+impl example::Records for Records {
+    fn chunks(&self) -> Vec<usize> {
+        self.counts.clone()
+    }
+
     /// The records of the client at this position.
     fn read(&self, client_idx: usize) -> Result<Vec<Bytes>> {
         let (Some(client), Some(&count)) = (self.clients.get(client_idx), self.counts.get(client_idx)) else {
@@ -132,18 +123,5 @@ impl Records {
             return Err(DataError::mismatch(place, format!("{count} rows, as before"), records.len()));
         }
         Ok(records)
-    }
-}
-
-#[derive(Debug)]
-struct Reader {
-    records: Records,
-    examples: Examples,
-}
-
-impl Chunks for Reader {
-    fn read(&self, plan: &Plan, chunk_idx: usize) -> Result<Vec<FrozenCells>> {
-        let first = self.records.counts.iter().take(chunk_idx).sum();
-        self.examples.tensors(plan, first, &self.records.read(chunk_idx)?)
     }
 }

@@ -1,11 +1,8 @@
 //! Files of TFRecord whose records are examples. Where each record begins is read when the file is opened.
 
 use super::DataError;
-use super::cells::FrozenCells;
-use super::columns::Plan;
-use super::divide::Keys;
-use super::example::Examples;
-use super::table::{Chunks, Part, Request, chunks_of, rows_of_chunk};
+use super::example;
+use super::table::{Part, Request, chunks_of, rows_of_chunk};
 use crate::files::{FileProblem, name_of};
 use crate::tfrecord::{self, TfrecordError};
 use bytes::Bytes;
@@ -27,20 +24,10 @@ pub(super) fn open(path: &Path, request: &Request<'_>) -> Result<Part> {
     let mut file = BufReader::new(file);
     let starts = tfrecord::index(&mut file).map_err(|error| format(&name, &error))?;
     let n_rows = starts.len();
-    let records = Records { name, file: Mutex::new(file), starts };
-    let first = records.read(0..n_rows.min(1))?;
-    let Some(first) = first.first() else { return Err(DataError::mismatch(&records.name, "records", "none")) };
-    let (examples, plan) = Examples::new(&records.name, first, request)?;
-    let mut keys = vec![Keys::default(); examples.n_keys()];
-    if !keys.is_empty() {
-        for chunk_idx in 0..n_rows.div_ceil(CHUNK) {
-            let rows = rows_of_chunk(chunk_idx, CHUNK, n_rows);
-            for (row, record) in rows.clone().zip(records.read(rows)?) {
-                examples.push_keys(&mut keys, row, &record)?;
-            }
-        }
-    }
-    Ok(Part { plan, keys, own: None, chunks: chunks_of(n_rows, CHUNK), reader: Box::new(Reader { records, examples }) })
+    let records = Records { name: name.clone(), file: Mutex::new(file), starts };
+    let first = records.rows(0..n_rows.min(1))?;
+    let Some(first) = first.first() else { return Err(DataError::mismatch(&name, "records", "none")) };
+    example::open(&name, records, first, None, request)
 }
 
 fn format(name: &str, error: &TfrecordError) -> DataError {
@@ -56,7 +43,7 @@ struct Records {
 }
 
 impl Records {
-    fn read(&self, rows: Range<usize>) -> Result<Vec<Bytes>> {
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<Bytes>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let start = self.starts.get(rows.start).copied().unwrap_or(0);
         file.seek(SeekFrom::Start(start)).map_err(|error| FileProblem::Io(error).of(&self.name))?;
@@ -71,15 +58,12 @@ impl Records {
     }
 }
 
-#[derive(Debug)]
-struct Reader {
-    records: Records,
-    examples: Examples,
-}
+impl example::Records for Records {
+    fn chunks(&self) -> Vec<usize> {
+        chunks_of(self.starts.len(), CHUNK)
+    }
 
-impl Chunks for Reader {
-    fn read(&self, plan: &Plan, chunk_idx: usize) -> Result<Vec<FrozenCells>> {
-        let rows = rows_of_chunk(chunk_idx, CHUNK, self.records.starts.len());
-        self.examples.tensors(plan, rows.start, &self.records.read(rows)?)
+    fn read(&self, chunk_idx: usize) -> Result<Vec<Bytes>> {
+        self.rows(rows_of_chunk(chunk_idx, CHUNK, self.starts.len()))
     }
 }
