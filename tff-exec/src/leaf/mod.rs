@@ -1,5 +1,16 @@
 //! Leaves run compiled computations: each is prepared once and called many times.
 
+/// Declares types for the objects of a native library, of which only the address is known.
+macro_rules! opaque {
+    ($($name:ident),*) => { $(
+        /// An object of the library.
+        #[repr(C)]
+        pub(super) struct $name {
+            _private: [u8; 0],
+        }
+    )* };
+}
+
 mod recent;
 pub mod tensorflow;
 mod until;

@@ -3,16 +3,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-macro_rules! opaque {
-    ($($name:ident),*) => { $(
-        /// An object of the library.
-        #[repr(C)]
-        pub(super) struct $name {
-            _private: [u8; 0],
-        }
-    )* };
-}
-
 opaque!(Status, Tensor, Graph, Operation, ImportOptions, SessionOptions, Session);
 
 /// Bytes with their length.

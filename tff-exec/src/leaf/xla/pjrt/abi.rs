@@ -20,16 +20,6 @@ pub(super) type Infallible<A> = unsafe extern "C" fn(*mut A);
 /// The function that a plugin exports, `GetPjrtApi`.
 pub(super) type GetApi = unsafe extern "C" fn() -> *const Header;
 
-macro_rules! opaque {
-    ($($name:ident),*) => { $(
-        /// An object of the plugin.
-        #[repr(C)]
-        pub(super) struct $name {
-            _private: [u8; 0],
-        }
-    )* };
-}
-
 opaque!(Error, Event, Client, Device, DeviceDescription, Memory, Executable, LoadedExecutable, Buffer);
 
 /// What the table of functions begins with.
