@@ -1,8 +1,11 @@
-"""Where the data of the tests is."""
+"""What several tests need: where their data is, and a context that runs computations."""
 
 import pathlib
 
+import federated_language as fl
 import pytest
+
+from federated_runtime import federated_language as contexts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -16,3 +19,11 @@ def programs():
 @pytest.fixture
 def examples():
     return ROOT / "examples"
+
+
+@pytest.fixture(scope="module")
+def context():
+    """Computations of federated-language run in process."""
+    contexts.set_default_context()
+    yield
+    fl.framework.set_no_default_context()

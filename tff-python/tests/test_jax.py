@@ -10,15 +10,10 @@ import pytest
 
 import federated_runtime as fr
 import federated_runtime.jax
-from federated_runtime import federated_language as contexts
 from jax_functions import FUNCTIONS
 
 
-@pytest.fixture(autouse=True, scope="module")
-def context():
-    contexts.set_default_context()
-    yield
-    fl.framework.set_no_default_context()
+pytestmark = pytest.mark.usefixtures("context")
 
 
 def floats(*shape):

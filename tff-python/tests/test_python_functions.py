@@ -12,14 +12,9 @@ from sklearn.linear_model import SGDRegressor
 
 import federated_runtime as fr
 import federated_runtime.python
-from federated_runtime import federated_language as contexts
 
 
-@pytest.fixture(autouse=True, scope="module")
-def context():
-    contexts.set_default_context()
-    yield
-    fl.framework.set_no_default_context()
+pytestmark = pytest.mark.usefixtures("context")
 
 
 def floats(*shape):
