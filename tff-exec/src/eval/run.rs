@@ -214,18 +214,24 @@ impl<'a> Context<'a> {
 
     /// Calls a function value.
     pub(crate) fn apply(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
-        self.apply_part(function, argument.map(Part::Value), &Want::Whole).into_value()
+        match Self::closure(function) {
+            Some(closure) => {
+                let argument = argument.map(Part::Value);
+                self.call_closure(closure, argument.as_ref().map(Argument::Known), &Want::Whole).into_value()
+            }
+            // The only owner of an argument may change it: it is handed on.
+            None => self.call_whole(function, argument),
+        }
     }
 
     /// The same, for an argument of which parts may have failed.
     pub(crate) fn apply_part(&self, function: &Value, argument: Option<Part>, want: &Want<'_>) -> Part {
-        // The only owner of an argument may change it: it is handed on, where it is needed as a whole.
-        match (Self::closure(function), argument) {
-            (None, argument) => {
-                let called = argument.map(Part::into_value).transpose().and_then(|it| self.call_whole(function, it));
-                Part::from(called).get(want)
+        match Self::closure(function) {
+            Some(closure) => self.call_closure(closure, argument.as_ref().map(Argument::Known), want),
+            None => {
+                let argument = argument.map(Part::into_value).transpose();
+                Part::from(argument.and_then(|argument| self.call_whole(function, argument))).get(want)
             }
-            (Some(closure), argument) => self.call_closure(closure, argument.as_ref().map(Argument::Known), want),
         }
     }
 
