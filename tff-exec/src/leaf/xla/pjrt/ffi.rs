@@ -24,6 +24,10 @@ const _: () = assert!(cfg!(target_endian = "little"));
 /// fields, such as those that keep a run from overwriting its arguments.
 const VERSION: (c_int, c_int) = (0, 75);
 
+/// Options that a plugin is given unless it refuses them. The one for CPUs starts a run on a thread of its own
+/// otherwise, although whoever starts one waits for it: two changes of threads in each run.
+const OWN_OPTIONS: [(&str, OptionValue); 1] = [("asynchronous", OptionValue::Bool(false))];
+
 macro_rules! table {
     ($($name:ident: $index:literal $ty:ty),* $(,)?) => {
         /// The functions that are used, out of a plugin's table.
@@ -123,18 +127,14 @@ impl Client {
         let unusable = |failure: Failure| format!("cannot be used: {failure}");
         // SAFETY: the function takes nothing but its own struct.
         unsafe { table.call(table.plugin_initialize, &mut abi::Nothing::default()) }.map_err(unusable)?;
-        let values: Vec<_> = options.iter().map(|(name, value)| named_value(name, value)).collect();
-        let mut created = abi::ClientCreate { options: start(&values), n_options: values.len(), ..Default::default() };
-        // SAFETY: names and values live as long as `options`, and the plugin reads them during the call
-        // only. Callbacks may be left out, as nulls.
-        unsafe { table.call(table.client_create, &mut created) }.map_err(|error| match options {
-            [] => unusable(error),
-            options => {
+        let client = match table.create(options, &OWN_OPTIONS).or_else(|_| table.create(options, &[])) {
+            Ok(client) => client.ok_or("gives no client")?,
+            Err(error) if options.is_empty() => return Err(unusable(error)),
+            Err(error) => {
                 let options: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                format!("cannot be used: with the options {}: {error}", options.join(", "))
+                return Err(format!("cannot be used: with the options {}: {error}", options.join(", ")));
             }
-        })?;
-        let client = created.client.ok_or("gives no client")?;
+        };
 
         let mut listed = abi::ClientDevices { client: Some(client), ..Default::default() };
         // SAFETY: the client is alive.
@@ -507,6 +507,22 @@ fn open(path: &Path) -> Result<Table, String> {
 }
 
 impl Table {
+    /// Makes a client with these options, and with those of our own that are not among them.
+    fn create(
+        &self,
+        options: &[(String, OptionValue)],
+        own: &[(&str, OptionValue)],
+    ) -> Result<Pointer<abi::Client>, Failure> {
+        let own = own.iter().filter(|(name, _)| options.iter().all(|(other, _)| other != name));
+        let given = options.iter().map(|(name, value)| named_value(name, value));
+        let values: Vec<_> = given.chain(own.map(|(name, value)| named_value(name, value))).collect();
+        let mut created = abi::ClientCreate { options: start(&values), n_options: values.len(), ..Default::default() };
+        // SAFETY: names and values live as long as `options` and `own`, and the plugin reads them during the
+        // call only. Callbacks may be left out, as nulls.
+        unsafe { self.call(self.client_create, &mut created) }?;
+        Ok(created.client)
+    }
+
     /// Calls a function; an error is copied and freed.
     ///
     /// # Safety
