@@ -93,6 +93,17 @@ impl Body {
         Self { needed, locals: locals.into(), result }
     }
 
+    /// What a name stands for: the code of a local, also through others that only name it.
+    pub(super) fn named<'a>(&'a self, mut code: &'a Code) -> &'a Code {
+        // Code refers only to positions before its own, so that this ends.
+        while let Code::Local(slot) = code
+            && let Some(Some(local)) = self.locals.get(*slot)
+        {
+            code = &local.code;
+        }
+        code
+    }
+
     /// Whether a whole result is certain to need the whole argument.
     fn needs_argument(&self) -> bool {
         matches!(self.locals.first(), Some(None)) && self.needed.first() == Some(&0)

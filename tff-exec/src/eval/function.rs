@@ -31,6 +31,34 @@ pub(super) struct Closure {
     pub(super) captured: Box<[Part]>,
 }
 
+impl Closure {
+    /// The function that this one does nothing but call, with its own argument: `(a -> f(a))`. For an argument
+    /// that is a pair, also `(a -> f(<a[0],a[1]>))`.
+    pub(super) fn only_calls(&self) -> Option<&Value> {
+        let body = &self.lambda.body;
+        let Code::Call(function, Some(argument)) = body.named(&body.result) else { return None };
+        let is_argument = |code| matches!((body.named(code), body.locals.first()), (Code::Local(0), Some(None)));
+        let is_element = |code, at| match body.named(code) {
+            Code::Selection(source, index) => *index == at && is_argument(source),
+            _ => false,
+        };
+        let is_same = match body.named(argument) {
+            Code::Struct(elements) => {
+                matches!(&**elements, [first, second] if is_element(first, 0) && is_element(second, 1))
+            }
+            code => is_argument(code),
+        };
+        match body.named(function) {
+            Code::Constant(function) if is_same => Some(function),
+            Code::Captured(position) if is_same => match self.captured.get(*position)? {
+                Part::Value(function) => Some(function),
+                Part::Failed(_) | Part::Struct(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 /// A compiled computation, prepared by its leaf when it is first called.
 #[derive(Debug)]
 pub(super) struct Compiled {

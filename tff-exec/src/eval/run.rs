@@ -235,6 +235,22 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// A left fold by one run of a leaf, where the function is one that a leaf can so fold.
+    pub(super) fn fold(&self, function: &Value, zero: &Value, elements: &[Value]) -> Option<Result<Value, ExecError>> {
+        let prepared = match function {
+            Value::Function(function) => match Kind::of(function).ok()? {
+                Kind::Closure(closure) => return self.fold(closure.only_calls()?, zero, elements),
+                // What cannot be prepared fails when it is called.
+                Kind::Compiled(compiled) => compiled.prepared(self.host).ok()?,
+                Kind::Own(prepared, _) => prepared,
+                Kind::Intrinsic(..) => return None,
+            },
+            _ => return None,
+        };
+        let fold = || prepared.fold(zero, elements, &self.control.until());
+        stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, fold)
+    }
+
     fn closure(function: &Value) -> Option<&Closure> {
         match function {
             Value::Function(function) => match Kind::of(function) {

@@ -36,6 +36,9 @@ pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Valu
 pub(super) fn reduce(ctx: &Context<'_>, argument: &Value) -> Result<Value, ExecError> {
     let [value, zero, op] = arguments(argument)?;
     let elements = sequence(value)?.elements(ctx.host.datasets())?;
+    if let Some(folded) = ctx.fold(op, zero, &elements) {
+        return folded;
+    }
     elements.iter().enumerate().try_fold(zero.clone(), |accumulator, (index, element)| {
         let pair = Value::structure([accumulator, element.clone()]);
         ctx.apply(op, Some(pair)).map_err(|error| error.at(format!("element {index}")))

@@ -51,6 +51,14 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     fn consume_until(&self, argument: Option<Value>, _: &Until) -> Result<Value, ExecError> {
         self.consume(argument)
     }
+
+    /// Calls it with the pair of what it gave before, at first `zero`, and an element, for each element in
+    /// order, and gives what it gave at last: all in one run of the library. `None` where there is no such run for this
+    /// function and these values; then each element is a call.
+    fn fold(&self, zero: &Value, elements: &[Value], until: &Until) -> Option<Result<Value, ExecError>> {
+        let _ = (zero, elements, until);
+        None
+    }
 }
 
 /// The words of a message of a native library on one line, cut where they are very many.

@@ -33,7 +33,11 @@ fn two() -> Module {
 
 #[track_caller]
 fn refusal(comp: tff_ir::Xla, ty: &FunctionType) -> String {
-    let error = prepare(comp, ty).unwrap_err();
+    refused(prepare(comp, ty).unwrap_err())
+}
+
+#[track_caller]
+fn refused(error: ExecError) -> String {
     assert!(matches!(error.cause(), ExecError::Prepare { leaf: "XLA", .. }), "{error:?}");
     let text = error.to_string();
     assert!(!text.contains('\n'), "{text}");
@@ -268,13 +272,20 @@ fn damaged_modules_are_refused() {
         refuse(TYPE_URL, b"no module at all"),
         @"XLA refuses the computation: not a valid xla.HloModuleProto (16 bytes): failed to decode Protobuf message: invalid wire type value: 6"
     );
+    // What the library refuses is refused in its words, when the module is called.
+    let argument = Value::structure([floats(&[2], &[1.0, 2.0]), int(3)]);
+    let call = |module: &[u8]| {
+        let prepared = prepare(raw(TYPE_URL, module, Some(tensors(&[0, 1])), tensors(&[0, 1])), &ty);
+        prepared.and_then(|prepared| prepared.call(Some(&argument)))
+    };
     for len in 0..good.len() {
-        refuse(TYPE_URL, &good[..len]);
+        refused(call(&good[..len]).unwrap_err());
     }
     let empty = Module { computations: vec![], ..two() }.encode_to_vec();
-    // In the words of the library.
-    assert!(refuse(TYPE_URL, &empty).starts_with("module `test`: XLA refuses the computation: "));
-    assert!(prepare(comp(&two(), Some(tensors(&[0, 1])), tensors(&[0, 1])), &ty).is_ok());
+    for _ in 0..2 {
+        assert!(refused(call(&empty).unwrap_err()).starts_with("module `test`: XLA refuses the computation: "));
+    }
+    assert!(call(&good).is_ok());
 }
 
 /// The signature says one thing, the code another: XLA compares them.

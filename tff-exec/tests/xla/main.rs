@@ -3,6 +3,7 @@
 
 mod errors;
 mod federated;
+mod fold;
 mod golden;
 mod hlo;
 mod runtime;

@@ -85,6 +85,44 @@ impl Slot {
         }
     }
 
+    /// Where its tensors are, in depth-first order.
+    pub(super) fn positions(&self) -> Vec<usize> {
+        match self {
+            Self::Tensor(_, position) => vec![*position],
+            Self::Struct(slots) => slots.iter().flat_map(|(_, slot)| slot.positions()).collect(),
+        }
+    }
+
+    /// Whether both are structs of as many elements, which have the same form, or both are tensors.
+    pub(super) fn has_form_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tensor(..), Self::Tensor(..)) => true,
+            (Self::Struct(slots), Self::Struct(others)) => {
+                let mut pairs = slots.iter().zip(others);
+                slots.len() == others.len() && pairs.all(|((_, slot), (_, other))| slot.has_form_of(other))
+            }
+            _ => false,
+        }
+    }
+
+    /// The same with its tensors numbered in depth-first order.
+    pub(super) fn in_order(&self) -> Self {
+        self.numbered(&mut 0)
+    }
+
+    fn numbered(&self, next: &mut usize) -> Self {
+        match self {
+            Self::Tensor(ty, _) => {
+                let position = *next;
+                *next += 1;
+                Self::Tensor(ty.clone(), position)
+            }
+            Self::Struct(slots) => {
+                Self::Struct(slots.iter().map(|(step, slot)| (step.clone(), slot.numbered(next))).collect())
+            }
+        }
+    }
+
     /// Checks a value against the type and puts its tensors where the module takes them.
     ///
     /// # Errors

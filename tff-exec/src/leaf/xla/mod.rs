@@ -1,6 +1,6 @@
 //! The XLA leaf: computations given as XLA modules, compiled and run in the process.
 //!
-//! A module is compiled once per computation. A call copies what the device does not hold yet into
+//! A module is compiled once per computation, when it is first called. A call copies what the device does not hold yet into
 //! its memory, runs on the caller's thread, and returns tensors that remember where the device has
 //! them. Everything that a sender decides is checked here, before a runtime sees it. A runtime, behind the
 //! trait in `runtime.rs`, compiles and runs.
@@ -8,6 +8,7 @@
 mod binding;
 #[cfg(feature = "xla")]
 mod extension;
+mod fold;
 mod pjrt;
 mod prepared;
 mod runtime;
@@ -107,11 +108,11 @@ impl Xla {
         self.prepared.size()
     }
 
-    /// Checks and compiles a computation of this type, or finds it among those that were.
+    /// Checks a computation of this type, or finds it among those that were. The library compiles its module
+    /// at the first call, which is where a module that it refuses fails with [`ExecError::Prepare`].
     ///
     /// # Errors
-    /// Those of [`Self::check`]; [`ExecError::Library`] without the library; [`ExecError::Prepare`]
-    /// where the library refuses the module.
+    /// Those of [`Self::check`]; [`ExecError::Library`] without the library.
     pub fn prepare(&self, comp: &Arc<tff_ir::Xla>, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
         self.prepared.get_or_make(
             &(comp.clone(), ty.clone()),
@@ -120,9 +121,9 @@ impl Xla {
             || {
                 let checked = Checked::new(comp, ty)?;
                 let prepared: Arc<dyn Prepared> = match &self.options.library {
-                    Library::Plugin(plugin) => Arc::new(Callable::new(comp, checked, pjrt::open(plugin)?)?),
+                    Library::Plugin(plugin) => Arc::new(Callable::new(comp.clone(), checked, pjrt::open(plugin)?)),
                     #[cfg(feature = "xla")]
-                    Library::Linked => Arc::new(Callable::new(comp, checked, extension::open()?)?),
+                    Library::Linked => Arc::new(Callable::new(comp.clone(), checked, extension::open()?)),
                 };
                 Ok((prepared, comp.hlo_module.value.len().saturating_mul(4).saturating_add(MACHINE_CODE_BYTES)))
             },

@@ -1,13 +1,14 @@
-//! A computation that is ready to be called: its module compiled, its bindings checked.
+//! A computation that is ready to be called: its bindings checked, its module compiled on the first call.
 
 use super::LEAF;
 use super::binding::Slot;
+use super::fold::Fold;
 use super::runtime::{Failure, Runtime};
 use super::signature::{ArrayShape, Signature};
-use crate::leaf::Prepared;
+use crate::leaf::{Prepared, Until};
 use crate::{ExecError, Tensor, Value};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tff_types::{FunctionType, Type};
 
 /// What is known of a computation without a runtime: that module, bindings and type fit each other.
@@ -46,23 +47,43 @@ impl Checked {
     }
 }
 
-/// An XLA computation that is ready to be called.
+/// An XLA computation that is ready to be called. Its modules are compiled when they are first needed.
 pub(super) struct Callable<R: Runtime> {
+    comp: Arc<tff_ir::Xla>,
     checked: Checked,
     runtime: &'static R,
-    executable: R::Executable,
+    executable: OnceLock<Result<R::Executable, ExecError>>,
+    /// None for what is no step of a fold, or where the runtime refuses the module of the fold.
+    fold: OnceLock<Option<(Fold, R::Executable)>>,
 }
 
 impl<R: Runtime> Callable<R> {
-    /// Compiles the module of a computation, which was checked.
-    ///
-    /// # Errors
-    /// [`ExecError::Prepare`] where the runtime refuses the module.
-    pub(super) fn new(comp: &tff_ir::Xla, checked: Checked, runtime: &'static R) -> Result<Self, ExecError> {
-        let compiled = runtime.compile(&comp.hlo_module.value, &checked.signature);
-        let executable =
-            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(checked.signature.place.as_str()))?;
-        Ok(Self { checked, runtime, executable })
+    /// A computation that was checked, on this runtime.
+    pub(super) const fn new(comp: Arc<tff_ir::Xla>, checked: Checked, runtime: &'static R) -> Self {
+        Self { comp, checked, runtime, executable: OnceLock::new(), fold: OnceLock::new() }
+    }
+
+    /// The module, compiled.
+    fn executable(&self) -> Result<&R::Executable, ExecError> {
+        let compile = || {
+            let compiled = self.runtime.compile(&self.comp.hlo_module.value, &self.checked.signature);
+            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(self.checked.signature.place.as_str()))
+        };
+        self.executable.get_or_init(compile).as_ref().map_err(Clone::clone)
+    }
+
+    /// The module that folds, compiled.
+    fn compiled_fold(&self) -> Option<&(Fold, R::Executable)> {
+        let compile = || {
+            let (_, parameter) = self.checked.parameter.as_ref()?;
+            let Checked { signature, result, .. } = &self.checked;
+            let fold = Fold::new(&self.comp.hlo_module.value, signature, parameter, result)?;
+            let executable = self.runtime.compile(&fold.module, &fold.signature);
+            // Then each step is a run.
+            let executable = executable.inspect_err(|error| tracing::debug!(%error, "no loop for a step")).ok()?;
+            Some((fold, executable))
+        };
+        self.fold.get_or_init(compile).as_ref()
     }
 
     /// The buffers of the tensors, each copied to the device unless it is there.
@@ -76,9 +97,54 @@ impl<R: Runtime> Callable<R> {
         tensors.iter().map(upload).collect()
     }
 
+    /// Runs a module that gives this many results.
+    fn execute(
+        &self,
+        executable: &R::Executable,
+        arguments: &[&R::Buffer],
+        n_results: usize,
+    ) -> Result<Vec<R::Buffer>, ExecError> {
+        let results = self.runtime.execute(executable, arguments).map_err(|error| self.failed(error))?;
+        match results.len() == n_results {
+            true => Ok(results),
+            false => Err(LEAF.gave(format!("the module gave {} results instead of {n_results}", results.len()))),
+        }
+    }
+
+    /// The value that results of these shapes make up.
+    fn build(
+        &self,
+        slot: &Slot,
+        results: Vec<impl Into<Arc<R::Buffer>>>,
+        shapes: &[ArrayShape],
+    ) -> Result<Value, ExecError> {
+        let results = results.into_iter().zip(shapes).map(|(buffer, shape)| self.download(buffer.into(), shape));
+        slot.build(&results.collect::<Result<Vec<Tensor>, _>>()?)
+    }
+
+    fn run_fold(
+        &self,
+        fold: &Fold,
+        executable: &R::Executable,
+        states: &[Option<&Tensor>],
+        elements: &[Vec<Option<&Tensor>>],
+        until: &Until,
+    ) -> Result<Value, ExecError> {
+        let mut states = self.upload(states)?;
+        for elements in elements.chunks(fold.room) {
+            until.check()?;
+            let inputs = fold.inputs(elements)?;
+            let inputs = inputs.iter().map(|array| self.runtime.upload(array).map_err(|error| self.failed(error)));
+            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+            let arguments: Vec<&R::Buffer> = states.iter().map(|state| &**state).chain(&inputs).collect();
+            let results = self.execute(executable, &arguments, fold.n_states)?;
+            states = results.into_iter().map(Arc::new).collect();
+        }
+        self.build(&fold.result, states, &fold.signature.results)
+    }
+
     /// The tensor of a result.
-    fn download(&self, buffer: R::Buffer, shape: &ArrayShape) -> Result<Tensor, ExecError> {
-        let buffer = Arc::new(buffer);
+    fn download(&self, buffer: Arc<R::Buffer>, shape: &ArrayShape) -> Result<Tensor, ExecError> {
         let array = self.runtime.download(&buffer).map_err(|error| self.failed(error))?;
         if array.dtype() != shape.dtype || array.dims() != shape.dims {
             return Err(LEAF.gave(format!("the module gave {} instead of {shape}", array.ty())));
@@ -102,13 +168,20 @@ impl<R: Runtime> Prepared for Callable<R> {
         }
         let arguments = self.upload(&tensors)?;
         let arguments: Vec<&R::Buffer> = arguments.iter().map(|buffer| &**buffer).collect();
-        let results = self.runtime.execute(&self.executable, &arguments).map_err(|error| self.failed(error))?;
-        let shapes = &self.checked.signature.results;
-        if results.len() != shapes.len() {
-            return Err(LEAF.gave(format!("the module gave {} results instead of {}", results.len(), shapes.len())));
+        let results = self.execute(self.executable()?, &arguments, self.checked.signature.results.len())?;
+        self.build(&self.checked.result, results, &self.checked.signature.results)
+    }
+
+    fn fold(&self, zero: &Value, elements: &[Value], until: &Until) -> Option<Result<Value, ExecError>> {
+        if elements.len() < 2 {
+            return None;
         }
-        let results = results.into_iter().zip(shapes).map(|(buffer, shape)| self.download(buffer, shape));
-        self.checked.result.build(&results.collect::<Result<Vec<Tensor>, _>>()?)
+        let (fold, executable) = self.compiled_fold()?;
+        // A value that does not fit is found again by the call that it does not fit.
+        let states = fold.tensors(&fold.state, zero, fold.n_states)?;
+        let elements: Option<Vec<_>> =
+            elements.iter().map(|element| fold.tensors(&fold.element, element, fold.elements.len())).collect();
+        Some(self.run_fold(fold, executable, &states, &elements?, until))
     }
 }
 

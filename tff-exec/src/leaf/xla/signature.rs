@@ -91,9 +91,14 @@ impl ArrayShape {
         Ok(shape)
     }
 
+    /// The shape of that many such arrays, one after another.
+    pub(super) fn stacked(&self, n: usize) -> Self {
+        Self { dtype: self.dtype, dims: [n as u64].iter().chain(&self.dims).copied().collect() }
+    }
+
     /// The bytes that the elements take; `None` beyond what can be addressed. Sizes of zero do not
     /// count, since libraries multiply in any order.
-    fn size(&self) -> Option<usize> {
+    pub(super) fn size(&self) -> Option<usize> {
         let size = self.dims.iter().try_fold(self.dtype.size()? as u64, |size, &dim| size.checked_mul(dim.max(1)))?;
         isize::try_from(size).ok().map(isize::unsigned_abs)
     }
