@@ -79,7 +79,8 @@ struct Excerpt {
     is_whole: bool,
 }
 
-/// The beginning of the text, without what would change how a terminal shows it.
+/// The beginning of the text, without what would change how a terminal shows it. Unlike in a message, each character
+/// stays one, since the mark below must begin and end where the place does.
 fn visible(text: &str, most: usize) -> String {
     text.chars().take(most).map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

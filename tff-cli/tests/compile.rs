@@ -509,7 +509,7 @@ fn bad_inputs_are_one_line() {
     1: error: missing.pb: No such file or directory (os error 2)
     1: error: uri.tff: reduce_intrinsics at .lambda.result.call.function: no intrinsic is named `federated_sun`; did you mean `federated_sum`?
     1: error: uri.tff: map_reduce_form at .: expected a computation that takes two arguments, found {int32}@CLIENTS
-    1: error: free.tff: the computation is not valid: error[unbound-reference] at .lambda.result.struct.element[1]: nothing binds the name `w`
+    1: error: free.tff: the computation is not valid: error[unbound-reference] at .lambda.result.struct.element[1]: the name `w` is used here and defined nowhere around it
     1: error: broadcast_after_aggregate.pb: map_reduce_form at .: broadcast dependent on aggregate: federated_broadcast (`_var3`) needs the result of federated_aggregate (`_var2`)
     1: error: broadcast_after_aggregate.pb: distribute_aggregate_form at .: broadcast dependent on aggregate: federated_broadcast (`_var2`) needs the result of federated_sum (`_var1`)
     1: error: broadcast_after_aggregate.pb: mergeable_comp_form at .: aggregate dependent on aggregate: federated_aggregate (`_var8`) needs the result of federated_aggregate (`_var2`)

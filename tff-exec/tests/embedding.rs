@@ -281,7 +281,7 @@ fn data_can_be_an_array_or_a_value_itself() {
     let unknown = run("example.Table", Vec::new(), &int32).unwrap_err().to_string();
     assert_eq!(
         unknown,
-        "data that is no part of the computation, a message type.googleapis.com/example.Table of type int32, is not supported"
+        "data that the computation only names, a message type.googleapis.com/example.Table of type int32, is not supported"
     );
 }
 

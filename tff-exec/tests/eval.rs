@@ -206,7 +206,7 @@ fn what_cannot_run_is_said_with_its_place() {
         ("(let a=lit int32 1,b=<a,c:int32> in b)", "error: local `b`: element 1: unbound reference `c`"),
         (
             "(v:{int32}@CLIENTS -> federated_sum(v))",
-            "error: the intrinsic `federated_sum` cannot be run as it stands: compile the computation first",
+            "error: the intrinsic `federated_sum` runs only in a compiled computation: compile this one first",
         ),
     ];
     for (text, expected) in cases {
@@ -224,7 +224,7 @@ fn the_first_client_that_fails_is_named_whichever_thread_ran_it() {
     let argument = Value::at_clients((0..50).map(|_| sequence(&[1])));
     assert_eq!(
         run(text, Some(argument), None),
-        "error: federated_map: client 0: the intrinsic `sequence_sum` cannot be run as it stands: compile the computation first"
+        "error: federated_map: client 0: the intrinsic `sequence_sum` runs only in a compiled computation: compile this one first"
     );
 }
 

@@ -75,7 +75,10 @@ fn missing_library_says_what_to_do() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let files = maps.lines().filter_map(|line| line.split_whitespace().last());
         if let Some(libc) = files.into_iter().find(|file| file.contains("/libc.")) {
-            assert!(refused(Library::Path(libc.into())).contains("is no libtensorflow 2.x: it exports no TF_Version"));
+            assert!(
+                refused(Library::Path(libc.into()))
+                    .contains("is not a libtensorflow 2.x: it does not export TF_Version")
+            );
         }
     });
 }

@@ -73,7 +73,7 @@ fn try_leaf() {
         maps.lines().find_map(|line| line.split_whitespace().last().filter(|it| it.contains("/libc.")))
     {
         let text = refuse(vec![library.into()]);
-        assert!(text.contains("exports no GetPjrtApi"), "{text}");
+        assert!(text.contains("does not export GetPjrtApi"), "{text}");
     }
     assert_is_7(run_on(Plugin::new(plugins())));
 }

@@ -31,7 +31,7 @@ fn it_lists_problems_with_their_paths() {
     let read = |name: &str| std::fs::read(tff_testing::repository(name)).unwrap();
     assert_eq!(problems(read("examples/digits/next.pb").into()), [""; 0]);
     let comp = tff_testing::comp("(x:int32 -> <x,y:bool>)");
-    let expected = "error[unbound-reference] at .lambda.result.struct.element[1]: nothing binds the name `y`";
+    let expected = "error[unbound-reference] at .lambda.result.struct.element[1]: the name `y` is used here and defined nowhere around it";
     assert_eq!(problems(comp.to_bytes().unwrap().into()), [expected]);
     assert_eq!(problems(Bytes::new()), ["at .: expected a type, found none"]);
 }

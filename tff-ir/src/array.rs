@@ -84,7 +84,7 @@ pub enum ArrayError {
         found: DType,
     },
     /// An element does not fit its type.
-    #[error("element {index} is {value}, which is no {dtype}")]
+    #[error("element {index} is {value}, which {dtype} does not have")]
     BadElement {
         /// The position, row-major.
         index: usize,

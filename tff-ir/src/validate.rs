@@ -330,7 +330,10 @@ impl<'c> Validator<'c> {
 
     fn check_reference(&mut self, name: &str, ty: &Type) {
         match self.scope.get(name) {
-            None => self.report(Code::UnboundReference, format_args!("nothing binds the name `{}`", Name(name))),
+            None => self.report(
+                Code::UnboundReference,
+                format_args!("the name `{}` is used here and defined nowhere around it", Name(name)),
+            ),
             Some(bound) => {
                 if let Err(mismatch) = check_equivalent(bound, ty) {
                     let name = Name(name);

@@ -4,7 +4,6 @@ use crate::buffer::Memory;
 use crate::error::{Class, Details, error};
 use crate::numpy::{is_format_of, numpy};
 use bytes::Bytes;
-use half::{bf16, f16};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -372,14 +371,6 @@ fn array(object: &Bound<'_, PyAny>, memory: Memory, dims: Vec<u64>, tensor: &Ten
 /// A scalar from Python's own numbers; `None` for other objects.
 fn scalar(object: &Bound<'_, PyAny>, dtype: DType) -> Read<Option<Scalar>> {
     let unfit = || Ok::<_, ReadError>(ReadError::mismatch(dtype, describe(object)?));
-    macro_rules! integer {
-        ($variant:ident) => {
-            match object.extract() {
-                Ok(value) => Scalar::$variant(value),
-                Err(_) => return Err(unfit()?),
-            }
-        };
-    }
     if object.is_exact_instance_of::<PyBool>() {
         return if dtype == DType::Bool { Ok(Some(Scalar::Bool(object.extract()?))) } else { Err(unfit()?) };
     }
@@ -388,19 +379,10 @@ fn scalar(object: &Bound<'_, PyAny>, dtype: DType) -> Read<Option<Scalar>> {
         return Ok(None);
     }
     if is_int {
-        let scalar = match dtype {
-            DType::Int8 => integer!(Int8),
-            DType::Int16 => integer!(Int16),
-            DType::Int32 => integer!(Int32),
-            DType::Int64 => integer!(Int64),
-            DType::UInt8 => integer!(UInt8),
-            DType::UInt16 => integer!(UInt16),
-            DType::UInt32 => integer!(UInt32),
-            DType::UInt64 => integer!(UInt64),
-            DType::Bool => return Err(unfit()?),
-            _ => return float(object, dtype).and_then(|scalar| scalar.map(Some).map_or_else(|| Err(unfit()?), Ok)),
-        };
-        return Ok(Some(scalar));
+        if dtype.is_integer() {
+            let scalar = object.extract().ok().and_then(|value| Scalar::of_integer(dtype, value));
+            return scalar.map(Some).map_or_else(|| Err(unfit()?), Ok);
+        }
     }
     if dtype.is_integer() || dtype == DType::Bool {
         return Err(unfit()?);
@@ -411,17 +393,14 @@ fn scalar(object: &Bound<'_, PyAny>, dtype: DType) -> Read<Option<Scalar>> {
 /// A number with a point from one of Python's; `None` where it is finite and too large.
 fn float(object: &Bound<'_, PyAny>, dtype: DType) -> Read<Option<Scalar>> {
     let Ok(value) = object.extract::<f64>() else { return Ok(None) };
-    let narrow = value as f32;
-    let (scalar, is_finite) = match dtype {
-        DType::Float16 => (Scalar::Float16(f16::from_f64(value)), f16::from_f64(value).is_finite()),
-        DType::BFloat16 => (Scalar::BFloat16(bf16::from_f64(value)), bf16::from_f64(value).is_finite()),
-        DType::Float32 => (Scalar::Float32(narrow), narrow.is_finite()),
-        DType::Float64 => (Scalar::Float64(value), true),
-        DType::Complex64 => (Scalar::Complex64(narrow, 0.0), narrow.is_finite()),
-        DType::Complex128 => (Scalar::Complex128(value, 0.0), true),
-        _ => return Ok(None),
-    };
-    Ok((is_finite || !value.is_finite()).then_some(scalar))
+    Ok(match dtype {
+        DType::Complex64 => match Scalar::of_float(DType::Float32, value) {
+            Some(Scalar::Float32(value)) => Some(Scalar::Complex64(value, 0.0)),
+            _ => None,
+        },
+        DType::Complex128 => Some(Scalar::Complex128(value, 0.0)),
+        dtype => Scalar::of_float(dtype, value),
+    })
 }
 
 fn strings(object: &Bound<'_, PyAny>, tensor: &TensorType, ty: &Type) -> Read<Array> {

@@ -79,7 +79,7 @@ def test_tensors(ty, value, expected):
         ("float32[1]", [1e39], "an array of float64[1]"),
         ("float32[2]", np.zeros(2), "an array of float64[2]"),
         ("float32[2]", np.zeros(3, np.float32), "float32[3]"),
-        ("float32[2]", [[1, 2], [3]], "a list of 2, which is no array"),
+        ("float32[2]", [[1, 2], [3]], "a list of 2, which NumPy cannot make an array of"),
         ("str", 5, "an array of int64"),
         ("str[2]", ["a", 5], "the int 5"),
     ],

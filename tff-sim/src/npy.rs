@@ -65,6 +65,7 @@ impl Stored {
         let (kind, size) = rest.split_at_checked(1)?;
         let size: usize = size.parse().ok()?;
         let swapped = order == ">" && size > 1;
+        // NumPy's names of types: a kind and a size.
         let dtype = match (kind, size) {
             ("b", 1) => DType::Bool,
             ("i", 1) => DType::Int8,
@@ -127,7 +128,7 @@ impl Header {
         }
         let mut text = vec![0; length];
         reader.read_exact(&mut text)?;
-        let text = std::str::from_utf8(&text).map_err(|_| wrong("a header that is no text"))?;
+        let text = std::str::from_utf8(&text).map_err(|_| wrong("a header that is not text"))?;
         let (descr, is_fortran, dims) = parse_dict(text).ok_or_else(|| wrong(text.trim()))?;
         let stored = Stored::parse(descr).ok_or_else(|| NpyError::DType(descr.to_owned()))?;
         Ok(Self { stored, dims, is_fortran, length: before + length as u64 })
@@ -308,6 +309,7 @@ pub fn write(array: &Array) -> Vec<u8> {
 }
 
 fn dense(array: &Array) -> (String, Vec<u8>) {
+    // The same names, with the order of the bytes.
     let dtype = match array.dtype() {
         DType::Bool => "|b1",
         DType::Int8 => "|i1",

@@ -144,6 +144,7 @@ fn safetensors(name: &str, tensors: &[(String, Array)]) -> Result<Vec<u8>> {
     use safetensors::tensor::{Dtype, TensorView};
     let mut views = Vec::with_capacity(tensors.len());
     for (path, array) in tensors {
+        // The format has a list of types of its own.
         let dtype = match array.dtype() {
             DType::Bool => Dtype::BOOL,
             DType::Int8 => Dtype::I8,
@@ -218,6 +219,7 @@ fn read_safetensors(name: &str, bytes: &bytes::Bytes) -> Result<Named> {
     let file = SafeTensors::deserialize(bytes).map_err(|error| other(name, &error))?;
     let mut tensors = Named::new();
     for (path, view) in file.iter() {
+        // The same list, the other way round.
         let dtype = match view.dtype() {
             Dtype::BOOL => DType::Bool,
             Dtype::I8 => DType::Int8,

@@ -73,33 +73,49 @@ pub(super) fn is_aggregation(intrinsic: &Intrinsic) -> bool {
 
 /// Checks that nothing but what a form knows is called.
 pub(super) fn check_only_reducible(comp: &Normalized) -> Result<(), PassError> {
-    let is_allowed = |intrinsic: &&Intrinsic| {
-        matches!(
-            intrinsic,
-            Intrinsic::FederatedAggregate
-                | Intrinsic::FederatedApply
-                | Intrinsic::FederatedBroadcast
-                | Intrinsic::FederatedEvalAtClients
-                | Intrinsic::FederatedEvalAtServer
-                | Intrinsic::FederatedMap
-                | Intrinsic::FederatedMapAllEqual
-                | Intrinsic::FederatedSecureModularSum
-                | Intrinsic::FederatedSecureSum
-                | Intrinsic::FederatedSecureSumBitwidth
-                | Intrinsic::FederatedValueAtClients
-                | Intrinsic::FederatedValueAtServer
-                | Intrinsic::FederatedZipAtClients
-                | Intrinsic::FederatedZipAtServer
-        )
-    };
     let mut parts = comp.locals.iter().map(|(_, value)| value).chain([&comp.result]).flat_map(Comp::preorder);
-    match parts.find_map(|part| part.as_intrinsic().filter(|intrinsic| !is_allowed(intrinsic))) {
+    match parts.find_map(|part| part.as_intrinsic().filter(|intrinsic| !is_known(intrinsic))) {
         None => Ok(()),
         Some(intrinsic) => {
             let found = intrinsic.uri().to_owned();
             let expected = "only intrinsics that the form knows, which are not currently reducible otherwise";
             Err(Problem::Expected { expected, found }.into())
         }
+    }
+}
+
+/// Whether a form knows what to do with a call of it.
+fn is_known(intrinsic: &Intrinsic) -> bool {
+    match intrinsic {
+        Intrinsic::FederatedAggregate
+        | Intrinsic::FederatedApply
+        | Intrinsic::FederatedBroadcast
+        | Intrinsic::FederatedEvalAtClients
+        | Intrinsic::FederatedEvalAtServer
+        | Intrinsic::FederatedMap
+        | Intrinsic::FederatedMapAllEqual
+        | Intrinsic::FederatedSecureModularSum
+        | Intrinsic::FederatedSecureSum
+        | Intrinsic::FederatedSecureSumBitwidth
+        | Intrinsic::FederatedValueAtClients
+        | Intrinsic::FederatedValueAtServer
+        | Intrinsic::FederatedZipAtClients
+        | Intrinsic::FederatedZipAtServer => true,
+        Intrinsic::FederatedMax
+        | Intrinsic::FederatedMean
+        | Intrinsic::FederatedMin
+        | Intrinsic::FederatedSecureSelect
+        | Intrinsic::FederatedSelect
+        | Intrinsic::FederatedSum
+        | Intrinsic::FederatedWeightedMean
+        | Intrinsic::GenericDivide
+        | Intrinsic::GenericMultiply
+        | Intrinsic::GenericPlus
+        | Intrinsic::GenericZero
+        | Intrinsic::SequenceMap
+        | Intrinsic::SequenceReduce
+        | Intrinsic::SequenceSum
+        | Intrinsic::Other(_) => false,
     }
 }
 

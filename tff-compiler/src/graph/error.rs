@@ -55,7 +55,7 @@ pub enum GraphError {
     Shapes { left: Shape, right: Shape },
     #[error("a constant needs a fully defined shape, found {}", brief(ty))]
     UndefinedShape { ty: Type },
-    #[error("{dtype} has no {number} number")]
+    #[error("{dtype} does not have a {number} number")]
     NoSuchNumber { number: &'static str, dtype: DType },
     #[error("{value} cannot be an element of {dtype}")]
     Scalar { value: String, dtype: DType },

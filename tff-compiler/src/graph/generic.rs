@@ -145,11 +145,11 @@ mod tests {
     fn constants_that_cannot_be() {
         let check = |fill: Fill, text: &str| constant(&fill, &ty(text)).unwrap_err().to_string();
         insta::assert_snapshot!(check(Fill::Zero, "float32[?]"), @"a constant needs a fully defined shape, found float32[?]");
-        insta::assert_snapshot!(check(Fill::Zero, "str"), @"str has no zero number");
+        insta::assert_snapshot!(check(Fill::Zero, "str"), @"str does not have a zero number");
         insta::assert_snapshot!(check(Fill::Number(Scalar::Float32(1.0)), "<float32,int32>"), @"Float32(1.0) cannot be an element of int32");
         insta::assert_snapshot!(check(Fill::Number(Scalar::Int32(300)), "uint8"), @"Int32(300) cannot be an element of uint8");
-        insta::assert_snapshot!(check(Fill::Lowest, "bool"), @"bool has no lowest number");
-        insta::assert_snapshot!(check(Fill::Highest, "complex64"), @"complex64 has no highest number");
+        insta::assert_snapshot!(check(Fill::Lowest, "bool"), @"bool does not have a lowest number");
+        insta::assert_snapshot!(check(Fill::Highest, "complex64"), @"complex64 does not have a highest number");
         insta::assert_snapshot!(check(Fill::Zero, "int32*"), @"a graph computes tensors, structs and sequences, found int32*");
         insta::assert_snapshot!(check(Fill::Zero, "{int32}@CLIENTS"), @"a graph computes tensors, structs and sequences, found {int32}@CLIENTS");
     }

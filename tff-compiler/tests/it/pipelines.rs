@@ -108,7 +108,7 @@ fn ops_are_checked() {
 
 #[test]
 fn invalid_computations_are_refused() {
-    insta::assert_snapshot!(native("(x:int32 -> y:int32)").unwrap_err(), @"the computation is not valid: error[unbound-reference] at .lambda.result: nothing binds the name `y`");
+    insta::assert_snapshot!(native("(x:int32 -> y:int32)").unwrap_err(), @"the computation is not valid: error[unbound-reference] at .lambda.result: the name `y` is used here and defined nowhere around it");
 }
 
 /// What an input is compiled to.

@@ -110,7 +110,7 @@ fn what_xla_does_not_have_is_a_graph() {
     };
     assert_eq!(
         error("%federated_max:({complex64}@CLIENTS -> complex64@SERVER)"),
-        "reduce_intrinsics at .lambda.result.struct.element[1]: complex64 has no lowest number"
+        "reduce_intrinsics at .lambda.result.struct.element[1]: complex64 does not have a lowest number"
     );
     assert_eq!(
         error("(x:{int32[?]}@CLIENTS -> %federated_sum(x))"),

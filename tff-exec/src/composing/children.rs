@@ -77,7 +77,7 @@ impl Children {
         folded.compute(|child, part| {
             let part = match read_placed(child, &part, &placed)? {
                 Value::Server(member) => Value::clone(&member),
-                _ => return Err(ExecError::Internal("a value at the server that is none")),
+                _ => return Err(ExecError::Internal("a value at the server that is of another kind")),
             };
             merged = Some(match merged.take() {
                 None => part,

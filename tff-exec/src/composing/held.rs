@@ -132,7 +132,7 @@ impl HeldElsewhere for Held {
                     members.extend(std::iter::repeat_n(Value::clone(&member), child.n_clients()));
                 }
                 Value::Clients(Clients::Each(own)) => members.extend_from_slice(&own),
-                _ => return Err(ExecError::Internal("a value at clients that is none")),
+                _ => return Err(ExecError::Internal("a value at clients that is of another kind")),
             }
             Ok(())
         })?;

@@ -19,9 +19,7 @@ pub(super) fn resolve(data: &DataContent, ty: &Type, backend: Option<&dyn DataBa
                 DataContent::Uri(uri) => format!("the uri {uri:?}"),
                 DataContent::Any(content) => format!("a message {}", content.type_url),
             };
-            return Err(ExecError::Unsupported(format!(
-                "data that is no part of the computation, {what} of type {ty},"
-            )));
+            return Err(ExecError::Unsupported(format!("data that the computation only names, {what} of type {ty},")));
         }
     };
     check(&value, ty, None)?;

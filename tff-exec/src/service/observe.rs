@@ -166,7 +166,7 @@ fn told(response: http::Response<Body>) -> http::Response<Body> {
             // The place comes first, one `Message.field: ` for each of up to 100 levels.
             let is_place = |part: &&str| part.contains('.') && !part.contains(' ');
             let reason: Vec<&str> = reason.split(": ").skip_while(is_place).collect();
-            Status::invalid_argument(format!("the request is no valid message: {}", reason.join(": "))).into_http()
+            Status::invalid_argument(format!("the request is not a valid message: {}", reason.join(": "))).into_http()
         }
         _ => response,
     }

@@ -112,7 +112,7 @@ pub enum ExecError {
     #[error("cannot compile the computation: {}", text(.0))]
     Compile(Arc<dyn std::error::Error + Send + Sync>),
     /// An intrinsic that no runtime runs as it stands was called.
-    #[error("the intrinsic `{}` cannot be run as it stands: compile the computation first", name(.0))]
+    #[error("the intrinsic `{}` runs only in a compiled computation: compile this one first", name(.0))]
     UnknownIntrinsic(Arc<str>),
     /// A secure aggregation, which no runtime here can do. A compiler can put ordinary sums in its place.
     #[error(

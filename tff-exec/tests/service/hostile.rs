@@ -275,7 +275,7 @@ async fn depth_is_limited_in_every_direction() {
     still_works(&mut peer).await;
     insta::assert_snapshot!(answers, @"
     a function that calls itself: ResourceExhausted: the depth of calls exceeds the limit of 1000
-    a deep message: InvalidArgument: the request is no valid message: recursion limit reached
+    a deep message: InvalidArgument: the request is not a valid message: recursion limit reached
     a value made deep: ResourceExhausted: the nesting of a value exceeds the limit of 500
     ");
 }
@@ -371,5 +371,5 @@ async fn what_tonic_says_of_messages_is_known_by_its_texts() {
     assert!(message.starts_with("decoded message length too large: found "), "{message}");
     assert!(message.ends_with(" bytes, the limit is: 10000 bytes"), "{message}");
     assert_eq!(deep.code(), Code::InvalidArgument);
-    assert_eq!(deep.message(), "the request is no valid message: recursion limit reached");
+    assert_eq!(deep.message(), "the request is not a valid message: recursion limit reached");
 }

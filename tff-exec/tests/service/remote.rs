@@ -178,7 +178,7 @@ fn refused(text: &str, argument: Option<Value>) -> String {
 fn what_workers_refuse_and_fail_at_names_them() {
     let text = "(v:{int32}@CLIENTS -> federated_map(<(x:int32 -> federated_sum(x)),v>))";
     let text = text.replace("federated_sum(x)", "generic_plus(<x,x>)");
-    insta::assert_snapshot!(refused(&text, Some(numbered(2, int))), @"worker localhost:PORT: federated_map: client 0: the intrinsic `generic_plus` cannot be run as it stands: compile the computation first (INVALID_ARGUMENT)");
+    insta::assert_snapshot!(refused(&text, Some(numbered(2, int))), @"worker localhost:PORT: federated_map: client 0: the intrinsic `generic_plus` runs only in a compiled computation: compile this one first (INVALID_ARGUMENT)");
     let text = "(a:<v={int32}@CLIENTS,s=int32*> -> (let s=a.s in federated_map(<(x:int32 -> <x,s>),a.v>)))";
     let sequence = Value::Sequence(Sequence::from_elements(Type::scalar(DType::Int32), []));
     insta::assert_snapshot!(refused(text, Some(Value::structure([numbered(2, int), sequence]))), @"federated_map: to send a function that refers to a sequence around it is not supported");

@@ -191,7 +191,7 @@ fn names_and_element_types_are_checked_when_prepared() {
     );
     insta::assert_snapshot!(
         check(of(Some(variant("x:0")), tensor("y:0")), Some(Type::sequence(float32()).unwrap()), float32()),
-        @"parameter: TensorFlow refuses the computation: the sequence is bound to `x:0`, which is no placeholder of a dataset"
+        @"parameter: TensorFlow refuses the computation: the sequence is bound to `x:0`, which is not a placeholder of a dataset"
     );
     let mut initialized = of(Some(tensor("x:0")), tensor("y:0"));
     initialized.initialize_op = "init".into();

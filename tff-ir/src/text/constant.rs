@@ -8,7 +8,7 @@ use std::convert::identity;
 use std::fmt::{self, Write};
 use std::ops::Neg;
 use tff_types::syntax::{Lexer, Span, Token, TokenKind};
-use tff_types::{DType, Type};
+use tff_types::{Brief, DType, Type};
 
 /// Prints the elements: one of a scalar, all of an array in brackets, row-major.
 pub(super) fn print(array: &Array, f: &mut impl Write) -> fmt::Result {
@@ -294,10 +294,7 @@ fn parse_signed(lexer: &mut Lexer<'_>, expected: &'static str) -> Result<(&'stat
     Ok((sign, lexer.advance()?))
 }
 
-fn constant_error(lexer: &Lexer<'_>, token: Token, dtype: DType, mut found: String) -> TextError {
-    const SHOWN: usize = 40;
-    if found.chars().count() > SHOWN {
-        found = found.chars().take(SHOWN).chain("...".chars()).collect();
-    }
+fn constant_error(lexer: &Lexer<'_>, token: Token, dtype: DType, found: String) -> TextError {
+    let found = Brief::start(&found, 40).to_string();
     TextError::new(lexer.source(), token.span, TextProblem::Constant { dtype, found })
 }

@@ -56,15 +56,15 @@ fn proto(text: &str, kind: Kind) -> pb::Computation {
 #[test]
 fn names_must_be_bound_to_what_references_say() {
     let comp = lambda("x", "int32", Comp::tuple([reference("x", "int32"), reference("y", "bool")]).expect("a struct"));
-    insta::assert_snapshot!(said(&comp), @"error[unbound-reference] at .lambda.result.struct.element[1]: nothing binds the name `y`");
+    insta::assert_snapshot!(said(&comp), @"error[unbound-reference] at .lambda.result.struct.element[1]: the name `y` is used here and defined nowhere around it");
     let comp = lambda("x", "<a=int32>", reference("x", "<a=float32>"));
     insta::assert_snapshot!(said(&comp), @"error[reference-type] at .lambda.result: the reference is of another type than `x` is bound to: not equivalent: expected int32, found float32 at .a");
     // A local does not see itself, and hides nothing after its block.
     let block = Comp::block([("x", reference("x", "int32"))], reference("x", "int32")).expect("a block");
     let comp = Comp::tuple([block, reference("x", "int32")]).expect("a struct");
     insta::assert_snapshot!(said(&comp), @r"
-    error[unbound-reference] at .struct.element[0].block.local[0](x): nothing binds the name `x`
-    error[unbound-reference] at .struct.element[1]: nothing binds the name `x`
+    error[unbound-reference] at .struct.element[0].block.local[0](x): the name `x` is used here and defined nowhere around it
+    error[unbound-reference] at .struct.element[1]: the name `x` is used here and defined nowhere around it
     ");
 }
 
@@ -163,10 +163,10 @@ fn everything_wrong_with_a_message_is_reported() {
     error[malformed] at .lambda.result.struct.element[6]: expected a computation, found one of no known kind
     error[empty-name] at .lambda.result.struct.element[7]: empty name of a reference
     error[other-type] at .lambda.result: the struct states another type than its parts have: not equivalent: expected int32, found ? (tensor and abstract) at [0]
-    error[unbound-reference] at .lambda.result.struct.element[1].call.function: nothing binds the name `f`
-    error[unbound-reference] at .lambda.result.struct.element[2].selection.source: nothing binds the name `s`
-    error[unbound-reference] at .lambda.result.struct.element[4].selection.source: nothing binds the name `s`
-    error[unbound-reference] at .lambda.result.struct.element[7]: nothing binds the name ``
+    error[unbound-reference] at .lambda.result.struct.element[1].call.function: the name `f` is used here and defined nowhere around it
+    error[unbound-reference] at .lambda.result.struct.element[2].selection.source: the name `s` is used here and defined nowhere around it
+    error[unbound-reference] at .lambda.result.struct.element[4].selection.source: the name `s` is used here and defined nowhere around it
+    error[unbound-reference] at .lambda.result.struct.element[7]: the name `` is used here and defined nowhere around it
     ");
 }
 

@@ -51,7 +51,7 @@ def array(value, dtype):
     try:
         found = np.asarray(value)
     except Exception as error:  # pylint: disable=broad-exception-caught
-        return f"{describe(value)}, which is no array ({error})"
+        return f"{describe(value)}, which NumPy cannot make an array of ({error})"
     cast = _cast(found, wanted, is_array)
     if cast is None:
         return describe(value) if found.dtype == object else _describe(found) if found.ndim else describe(value)
@@ -69,7 +69,7 @@ def strings(value):
             return _describe(found)
         found = np.asarray(value, object)
     except Exception as error:  # pylint: disable=broad-exception-caught
-        return f"{describe(value)}, which is no array ({error})"
+        return f"{describe(value)}, which NumPy cannot make an array of ({error})"
     elements = []
     for element in found.ravel().tolist():
         if isinstance(element, str):

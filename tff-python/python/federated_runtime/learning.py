@@ -329,7 +329,7 @@ def federated_averaging_in_python(initial, train, data, *, evaluate=None, metric
     first = collections.OrderedDict((name, np.array(it)) for name, it in initial.items())
     for name, array in first.items():
         if not np.issubdtype(array.dtype, np.floating):
-            raise TypeError(f"expected floats in the model, found {array.dtype} for {name!r}: a mean of it is none")
+            raise TypeError(f"expected floats in the model, found {array.dtype} for {name!r}: its mean is not of that type")
     scalar = _fl.TensorType(np.float32)
     model = _fl.to_type(_struct(**{name: _fl.TensorType(it.dtype.type, it.shape) for name, it in first.items()}))
     data = _fl.to_type(data)

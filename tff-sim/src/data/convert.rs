@@ -4,8 +4,8 @@ use super::cells::{Cells, FrozenCells, shown};
 use super::columns::{Plan, TensorPlan};
 use super::divide::Keys;
 use super::{DataError, columns::Column};
-use bytes::{BufMut, Bytes};
-use half::{bf16, f16};
+use bytes::Bytes;
+use tff_ir::{Element, Scalar, Wide, with_element_type};
 use tff_types::DType;
 
 /// What the rows of a file have in one column: so many elements each, one after the other.
@@ -80,87 +80,41 @@ impl std::fmt::Display for Number {
 
 /// The element at this position; `None` where there is none, or it is complex.
 pub(super) fn number(dtype: DType, bytes: &[u8], index: usize) -> Option<Number> {
-    macro_rules! read {
-        ($ty:ty) => {{
-            const SIZE: usize = size_of::<$ty>();
-            let bytes = bytes.get(index.checked_mul(SIZE)?..)?.first_chunk::<SIZE>()?;
-            <$ty>::from_le_bytes(*bytes)
-        }};
+    let size = dtype.size()?;
+    let bytes = bytes.get(index.checked_mul(size)?..)?.get(..size)?;
+    match with_element_type!(dtype, T => T::read(bytes)?.to_scalar(), return None).wide() {
+        Wide::Bool(truth) => Some(Number::Int(truth.into())),
+        Wide::Integer(integer) => Some(Number::Int(integer)),
+        Wide::Float32(float) => Some(Number::Float(float.into())),
+        Wide::Float64(float) => Some(Number::Float(float)),
+        Wide::Complex64(..) | Wide::Complex128(..) | Wide::String(_) => None,
     }
-    Some(match dtype {
-        DType::Bool | DType::UInt8 => Number::Int(read!(u8).into()),
-        DType::Int8 => Number::Int(read!(i8).into()),
-        DType::Int16 => Number::Int(read!(i16).into()),
-        DType::Int32 => Number::Int(read!(i32).into()),
-        DType::Int64 => Number::Int(read!(i64).into()),
-        DType::UInt16 => Number::Int(read!(u16).into()),
-        DType::UInt32 => Number::Int(read!(u32).into()),
-        DType::UInt64 => Number::Int(read!(u64).into()),
-        DType::Float16 => Number::Float(read!(f16).into()),
-        DType::BFloat16 => Number::Float(read!(bf16).into()),
-        DType::Float32 => Number::Float(read!(f32).into()),
-        DType::Float64 => Number::Float(read!(f64)),
-        DType::Complex64 | DType::Complex128 | DType::String => return None,
-    })
 }
 
 impl Cells {
     /// Appends a number; `None` where the type does not hold it. Floats are rounded to the nearest.
     pub(super) fn push_number(&mut self, dtype: DType, number: Number) -> Option<()> {
         let Self::Dense(bytes) = self else { return None };
-        if dtype.is_floating() {
+        let scalar = match number {
+            Number::Int(int) if dtype == DType::Bool => Scalar::Bool(match int {
+                0 => false,
+                1 => true,
+                _ => return None,
+            }),
+            // In one step: two would round twice.
             #[expect(clippy::cast_precision_loss, reason = "rounded to the nearest")]
-            let (float, is_int) = match number {
-                Number::Int(int) => (int as f64, true),
-                Number::Float(float) => (float, false),
-            };
-            // A finite number must not become infinite.
-            let fits = |is_infinite: bool| (!is_infinite || float.is_infinite()).then_some(());
-            match dtype {
-                DType::Float16 => {
-                    let value = f16::from_f64(float);
-                    fits(value.is_infinite())?;
-                    bytes.put_u16_le(value.to_bits());
-                }
-                DType::BFloat16 => {
-                    let value = bf16::from_f64(float);
-                    fits(value.is_infinite())?;
-                    bytes.put_u16_le(value.to_bits());
-                }
-                DType::Float32 => {
-                    #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
-                    let value = float as f32;
-                    fits(value.is_infinite())?;
-                    // From an integer in one step: two would round twice.
-                    #[expect(clippy::cast_precision_loss, reason = "rounded to the nearest")]
-                    bytes.put_f32_le(match number {
-                        Number::Int(int) if is_int => int as f32,
-                        _ => value,
-                    });
-                }
-                _ => bytes.put_f64_le(float),
-            }
-            return Some(());
-        }
-        let int = match number {
-            Number::Int(int) => int,
-            // The integers up to here are floats, too; `as` gives the number itself.
+            Number::Int(int) if dtype == DType::Float32 => Scalar::Float32(int as f32),
+            #[expect(clippy::cast_precision_loss, reason = "rounded to the nearest")]
+            Number::Int(int) if dtype.is_floating() => Scalar::of_float(dtype, int as f64)?,
+            Number::Int(int) => Scalar::of_integer(dtype, int)?,
+            Number::Float(float) if dtype.is_floating() => Scalar::of_float(dtype, float)?,
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^64")]
-            Number::Float(float) if float.fract() == 0.0 && float.abs() < 1.9e19 => float as i128,
+            Number::Float(float) if float.fract() == 0.0 && float.abs() < 1.9e19 => {
+                return self.push_number(dtype, Number::Int(float as i128));
+            }
             Number::Float(_) => return None,
         };
-        match dtype {
-            DType::Bool => bytes.put_u8(u8::try_from(int).ok().filter(|bit| *bit < 2)?),
-            DType::Int8 => bytes.put_i8(int.try_into().ok()?),
-            DType::Int16 => bytes.put_i16_le(int.try_into().ok()?),
-            DType::Int32 => bytes.put_i32_le(int.try_into().ok()?),
-            DType::Int64 => bytes.put_i64_le(int.try_into().ok()?),
-            DType::UInt8 => bytes.put_u8(int.try_into().ok()?),
-            DType::UInt16 => bytes.put_u16_le(int.try_into().ok()?),
-            DType::UInt32 => bytes.put_u32_le(int.try_into().ok()?),
-            DType::UInt64 => bytes.put_u64_le(int.try_into().ok()?),
-            _ => return None,
-        }
+        with_element_type!(dtype, T => T::from_scalar(&scalar)?.put(bytes), return None);
         Some(())
     }
 }
@@ -212,7 +166,7 @@ pub(super) fn push_keys(keys: &mut Keys, place: &str, (data, width): &(ColumnDat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tff_ir::{Array, Scalar};
+    use tff_ir::Array;
 
     #[track_caller]
     fn check(from: Scalar, to: DType) -> String {

@@ -90,7 +90,7 @@ impl Api {
 unsafe fn find<F: Copy>(library: &libloading::Library, name: &str) -> Result<F, String> {
     // SAFETY: the caller's.
     let found = unsafe { library.get::<F>(name.as_bytes()) };
-    found.map(|function| *function).map_err(|_| format!("is no libtensorflow 2.x: it exports no {name}"))
+    found.map(|function| *function).map_err(|_| format!("is not a libtensorflow 2.x: it does not export {name}"))
 }
 
 /// A copy of a text of the library's.

@@ -122,7 +122,7 @@ pub(super) fn destroy(graph: &mut GraphDef, variables: &[String]) -> Vec<String>
 fn feed_string(graph: &mut GraphDef, endpoint: &Endpoint) -> Result<(), ExecError> {
     let placeholder = graph.node.iter_mut().find(|node| node.name == endpoint.name.op && endpoint.name.index == 0);
     let placeholder = placeholder.filter(|node| is_dataset_placeholder(node)).ok_or_else(|| {
-        LEAF.misbound(format!("the sequence is bound to `{}`, which is no placeholder of a dataset", endpoint.name))
+        LEAF.misbound(format!("the sequence is bound to `{}`, which is not a placeholder of a dataset", endpoint.name))
             .at(endpoint.place.as_str())
     })?;
     placeholder.attr.clear();

@@ -74,7 +74,7 @@ fn open_path(open: Option<&'static Api>, path: &Path) -> Result<&'static Api, St
     let Some(file) = files.iter().find(|file| file.is_file()) else {
         return Err(match path.is_dir() {
             true => format!("{} holds none of {}", path.display(), NAMES.join(", ")),
-            false => format!("there is no {}", path.display()),
+            false => format!("{} does not exist", path.display()),
         });
     };
     let describe = |reason| format!("{} {reason}", file.display());

@@ -62,7 +62,7 @@ impl Reader<'_> {
             V::Computation(comp) => match (self.computation, ty) {
                 (Some(read), _) => read(comp, ty),
                 (None, Some(ty)) => Err(ExecError::mismatch(ty, "a computation")),
-                (None, None) => Err(ExecError::mismatch("a value that is no computation", "a computation")),
+                (None, None) => Err(ExecError::mismatch("a value other than a computation", "a computation")),
             },
         }
     }

@@ -212,7 +212,7 @@ impl Client {
     ) -> Result<Buffer, Failure> {
         let size = dims.iter().try_fold(element_size, |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         if size != Some(data.len()) {
-            return Err(format!("{} bytes are no array of sizes {dims:?}", data.len()).into());
+            return Err(format!("{} bytes are not an array of sizes {dims:?}", data.len()).into());
         }
         let mut uploaded = abi::BufferFromHost {
             client: Some(self.client),
@@ -484,11 +484,11 @@ fn open(path: &Path) -> Result<Table, String> {
     let library = unsafe { Library::new(path) }.map_err(|error| format!("cannot be opened: {error}"))?;
     // SAFETY: every plugin exports the function under this name, and it is of this type.
     let get = unsafe { library.get::<abi::GetApi>(b"GetPjrtApi\0") }
-        .map_err(|_| "is no PJRT plugin: it exports no GetPjrtApi")?;
+        .map_err(|_| "is not a PJRT plugin: it does not export GetPjrtApi")?;
     // SAFETY: it takes nothing, and gives a table that lives as long as the library is open.
     let header = unsafe { get() };
     if header.is_null() || !header.is_aligned() {
-        return Err("is no PJRT plugin: it gives no table of functions".to_owned());
+        return Err("is not a PJRT plugin: it does not give a table of functions".to_owned());
     }
     // SAFETY: it was just checked, and every table begins with a header.
     let header = unsafe { &*header };
