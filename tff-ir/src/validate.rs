@@ -13,6 +13,7 @@ use crate::{
     Intrinsic, Scope, Walk,
 };
 use foldhash::fast::RandomState;
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 use tff_proto::v0 as pb;
@@ -80,7 +81,7 @@ pub enum Code {
     LocalComputationType,
     /// `binding-mismatch`: the bindings of a graph or module do not parallel its type.
     BindingMismatch,
-    /// `too-many-problems`: what else is wrong is not reported.
+    /// `too-many-problems`: what else is wrong, or doubtful if it is a warning, is not reported.
     TooManyProblems,
 }
 
@@ -203,7 +204,9 @@ struct Validator<'c> {
     /// The types of the names in scope.
     scope: Scope<&'c Type, &'c str>,
     diagnostics: Vec<Diagnostic>,
-    /// Whether there are more problems than are reported.
+    n_errors: usize,
+    n_warnings: usize,
+    /// Whether there are more errors than are reported.
     full: bool,
 }
 
@@ -234,7 +237,7 @@ impl<'c> Walk<'c> for Validator<'c> {
     }
 }
 
-/// No more problems are reported.
+/// No more errors are reported.
 struct Full;
 
 impl<'c> Validator<'c> {
@@ -259,16 +262,20 @@ impl<'c> Validator<'c> {
     }
 
     fn report_at(&mut self, path: CompPath, code: Code, message: impl fmt::Display) {
-        if self.full {
-            return;
-        }
-        self.full = self.diagnostics.len() + 1 == MAX_PROBLEMS;
-        let (code, message) = if self.full {
-            (Code::TooManyProblems, "more problems than are reported".to_owned())
-        } else {
-            (code, message.to_string())
+        let severity = code.severity();
+        let n_reported = match severity {
+            Severity::Error => &mut self.n_errors,
+            Severity::Warning => &mut self.n_warnings,
         };
-        self.diagnostics.push(Diagnostic { severity: code.severity(), code, path, message });
+        *n_reported += 1;
+        let (code, message) = match (*n_reported).cmp(&MAX_PROBLEMS) {
+            Ordering::Less => (code, message.to_string()),
+            // Many warnings do not hide an error that comes later.
+            Ordering::Equal => (Code::TooManyProblems, "more problems than are reported".to_owned()),
+            Ordering::Greater => return,
+        };
+        self.full = self.n_errors >= MAX_PROBLEMS;
+        self.diagnostics.push(Diagnostic { severity, code, path, message });
     }
 
     fn check_node(&mut self, comp: &'c Comp) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_ir::{
-    Array, Comp, CompiledComputation, Opaque, TensorFlow, TensorFlowBinding, Xla, XlaBinding, validate, validate_proto,
+    Array, Comp, CompiledComputation, Opaque, Severity, TensorFlow, TensorFlowBinding, Xla, XlaBinding, validate,
+    validate_proto,
 };
 use tff_proto::v0 as pb;
 use tff_proto::v0::computation::Computation as Kind;
@@ -294,4 +295,23 @@ fn labels_are_those_of_a_parameter() {
     assert_eq!(said(&comp("(x:T@p -> x)")), "");
     insta::assert_snapshot!(said(&comp("data \"u\":T@p")), @"warning[unbound-label] at .: the placement label p is not bound, the abstract type T at @ is not bound");
     insta::assert_snapshot!(said(&comp("(x:int32 -> data \"u\":<a=int,b=int32>)")), @"warning[unbound-label] at .: the abstract type int at (result).a is not bound");
+}
+
+#[test]
+fn many_warnings_hide_no_error() {
+    let doubtful = Comp::intrinsic("of_a_runtime", ty("(int32 -> int32)")).expect("an intrinsic");
+    let warned = Comp::tuple(vec![doubtful; 1500]).expect("a struct");
+    let severities = |comp: &Comp| {
+        let diagnostics = validate(comp);
+        let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error).count();
+        let last = diagnostics.iter().rfind(|it| it.severity == Severity::Warning).map(ToString::to_string);
+        (diagnostics.len() - errors, errors, last.unwrap_or_default())
+    };
+    let last = "warning[too-many-problems] at .struct.element[999]: more problems than are reported";
+    assert_eq!(severities(&warned), (1000, 0, last.to_owned()));
+    let wrong = Comp::tuple([warned, reference("x", "int32")]).expect("a struct");
+    let last = "warning[too-many-problems] at .struct.element[0].struct.element[999]: more problems than are reported";
+    assert_eq!(severities(&wrong), (1000, 1, last.to_owned()));
+    let unbound = Comp::tuple(vec![reference("x", "int32"); 1500]).expect("a struct");
+    assert_eq!(severities(&unbound), (0, 1000, String::new()));
 }
