@@ -5,7 +5,7 @@ use super::held::{Held, Part, read_placed};
 use crate::eval::{CallOptions, Context, Elsewhere, arguments, is_placed, leaves};
 use crate::values::ClientValues;
 use crate::values::wire::Writer;
-use crate::{Clients, ExecError, Function, Value};
+use crate::{Clients, ExecError, Function, Place, Value};
 use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -83,13 +83,13 @@ impl Children {
                 None => part,
                 Some(merged) => {
                     let pair = Value::structure([merged, part]);
-                    ctx.apply(merge, Some(pair)).map_err(|error| error.at("merge"))?
+                    ctx.apply(merge, Some(pair)).map_err(|error| error.at(Place::Operand("merge")))?
                 }
             });
             Ok(())
         })?;
         let merged = merged.ok_or(ExecError::Internal("an aggregate without children"))?;
-        let report = ctx.apply(report, Some(merged)).map_err(|error| error.at("report"))?;
+        let report = ctx.apply(report, Some(merged)).map_err(|error| error.at(Place::Operand("report")))?;
         Ok(Value::at_server(report))
     }
 

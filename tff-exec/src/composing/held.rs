@@ -4,7 +4,7 @@ use super::Child;
 use crate::eval::{CallOptions, Control};
 use crate::values::HeldElsewhere;
 use crate::values::wire::Reader;
-use crate::{Clients, ExecError, Value};
+use crate::{Clients, ExecError, Place, Value, WorkerError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, mpsc};
@@ -53,7 +53,7 @@ pub(super) fn read_placed(child: &dyn Child, message: &pb::Value, ty: &Type) -> 
 
 /// Names the worker that sent the wrong value.
 fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
-    error.at(format!("worker {}", child.name()))
+    error.at(Place::Worker(child.name().clone()))
 }
 
 impl Held {
@@ -100,7 +100,7 @@ impl Held {
         let mut arrived = BTreeMap::new();
         let mut parts = self.parts.iter().enumerate().peekable();
         while let Some((index, outcome)) = self.wait(&receiver)? {
-            if let Err(error @ ExecError::WorkerUnavailable { .. }) = outcome {
+            if let Err(error @ ExecError::Worker(WorkerError::Unavailable { .. })) = outcome {
                 return Err(error);
             }
             arrived.insert(index, outcome);

@@ -83,7 +83,7 @@ impl Function {
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
-    /// [`ExecError::UnboundReference`], [`ExecError::Limit`].
+    /// [`EvalError::UnboundReference`], [`ExecError::Limit`].
     pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
         match compile(comp)?.body.result {
             Code::Constant(Value::Function(function)) => Ok(function),
@@ -151,7 +151,7 @@ impl FunctionValue for Kind {
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
                 Ok(Comp::lambda(parameter, result)?)
             }
-            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
+            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic).into()),
             Self::Intrinsic(intrinsic, ty) => Ok(Comp::intrinsic(intrinsic.clone(), ty.clone())?),
             Self::Compiled(compiled) => Ok(Comp::compiled(compiled.comp.clone(), compiled.ty.clone())?),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),

@@ -2,7 +2,7 @@
 
 use super::run::Context;
 use super::{federated, sequences};
-use crate::{ExecError, Value};
+use crate::{EvalError, ExecError, Value};
 use tff_ir::Intrinsic;
 use tff_types::Type;
 
@@ -50,12 +50,12 @@ pub fn is_native(intrinsic: &Intrinsic) -> bool {
     native(intrinsic).is_some()
 }
 
-pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
+pub(super) fn unknown(intrinsic: &Intrinsic) -> EvalError {
     match intrinsic {
         Intrinsic::FederatedSecureSum
         | Intrinsic::FederatedSecureSumBitwidth
         | Intrinsic::FederatedSecureModularSum
-        | Intrinsic::FederatedSecureSelect => ExecError::SecureAggregation(intrinsic.uri().into()),
-        _ => ExecError::UnknownIntrinsic(intrinsic.uri().into()),
+        | Intrinsic::FederatedSecureSelect => EvalError::SecureAggregation(intrinsic.uri().into()),
+        _ => EvalError::UnknownIntrinsic(intrinsic.uri().into()),
     }
 }

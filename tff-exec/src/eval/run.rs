@@ -7,9 +7,10 @@ use super::host::{Elsewhere, Host};
 use super::intrinsic::{native, unknown};
 use super::part::{Cell, Part, Want};
 use crate::values::check_n_clients;
-use crate::{ClientValues, ExecError, Function, Value};
+use crate::{ClientValues, ExecError, Function, Place, Value};
 use rayon::prelude::*;
 use std::cell::{self, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tff_ir::Intrinsic;
 
@@ -168,7 +169,7 @@ impl<'a> Context<'a> {
         // Nothing that code needs needs the code, so that nobody looks for the cell meanwhile.
         let taken = frame.cells.borrow_mut().get_mut(slot).map(|cell| std::mem::replace(cell, Cell::Unknown));
         let mut cell = taken.unwrap_or(Cell::Unknown);
-        let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &*local.name);
+        let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &local.name);
         let part = inner.fill(&mut cell, code, want, around, name);
         if let Some(it) = frame.cells.borrow_mut().get_mut(slot) {
             *it = cell;
@@ -177,7 +178,7 @@ impl<'a> Context<'a> {
     }
 
     /// Evaluates what is wanted of `code` and not in the cell yet, and keeps it there.
-    fn fill(&self, cell: &mut Cell, code: &Code, want: &Want<'_>, frame: &Frame<'_>, name: Option<&str>) -> Part {
+    fn fill(&self, cell: &mut Cell, code: &Code, want: &Want<'_>, frame: &Frame<'_>, name: Option<&Arc<str>>) -> Part {
         if let Some(part) = cell.get(want) {
             return part;
         }
@@ -310,7 +311,7 @@ impl<'a> Context<'a> {
                 };
                 let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
                 inner.report(|intrinsic| Progress::Finished { intrinsic });
-                value.map_err(|error| error.at(intrinsic.uri()))
+                value.map_err(|error| error.at(Place::Intrinsic(intrinsic.clone())))
             }
             Kind::Compiled(compiled) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
                 compiled.prepared(self.host)?.consume_until(argument, &self.control.until())
@@ -341,7 +342,7 @@ impl<'a> Context<'a> {
         compute: impl Fn(usize) -> Result<Value, ExecError> + Sync,
     ) -> Result<ClientValues, ExecError> {
         let compute = |client_idx| {
-            let value = compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")))?;
+            let value = compute(client_idx).map_err(|error| error.at(Place::Client(client_idx)))?;
             self.report_client(client_idx);
             Ok(value)
         };

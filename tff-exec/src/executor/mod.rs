@@ -9,7 +9,7 @@ use crate::eval::{Compilation, Context, Control, DataBackend, Host, Want, comp_f
 use crate::leaf::{Prepared, tensorflow, xla};
 use crate::values::wire::Reader;
 use crate::values::{ReadDataset, check};
-use crate::{CallOptions, ExecError, TensorFlow, Value, Xla};
+use crate::{CallOptions, EvalError, ExecError, TensorFlow, Value, Xla};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::error::Error;
 use std::fmt;
@@ -92,7 +92,7 @@ impl Runtime {
         let compilation = compile(comp)?;
         match &self.compile {
             Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?)
+                compile(&to_native(comp).map_err(|error| EvalError::Compile(error.into()))?)
             }
             _ => Ok(compilation),
         }
@@ -203,8 +203,8 @@ impl Executor {
     /// Prepares a computation to be run, once or many times.
     ///
     /// # Errors
-    /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Limit`] where it is nested too
-    /// deeply, [`ExecError::Compile`] where [`Options::compile`] is needed and fails.
+    /// [`EvalError::UnboundReference`] where it is not closed, [`ExecError::Limit`] where it is nested too
+    /// deeply, [`EvalError::Compile`] where [`Options::compile`] is needed and fails.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
         Ok(Program::new(self.clone(), comp.ty().clone(), self.0.load(comp)?))
     }

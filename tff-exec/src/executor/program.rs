@@ -4,7 +4,7 @@ use super::Executor;
 use crate::composing::Children;
 use crate::eval::{CallOptions, Compilation, Context, Elsewhere, Want};
 use crate::values::{check, check_n_clients, conform, infer_cardinality};
-use crate::{ExecError, Value};
+use crate::{ExecError, Place, Value};
 use std::sync::Arc;
 use tff_types::{Placement, Type};
 
@@ -83,7 +83,7 @@ impl Program {
             (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
             (Some(parameter), None) => return Err(ExecError::MissingArgument(parameter.to_string())),
             (Some(parameter), Some(argument)) => {
-                check(argument, parameter, n_clients).map_err(|error| error.at("argument"))?;
+                check(argument, parameter, n_clients).map_err(|error| error.at(Place::Argument))?;
             }
         }
         conform(ctx.apply(&value, argument)?, &function.result, n_clients)
@@ -92,10 +92,10 @@ impl Program {
 
 /// The number of clients that the argument implies and the caller gives.
 fn cardinality(argument: Option<&Value>, given: Option<usize>) -> Result<Option<usize>, ExecError> {
-    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at("argument"))?.flatten();
+    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at(Place::Argument))?.flatten();
     match (implied, given) {
         (Some(found), Some(expected)) if found != expected => {
-            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at("argument"))
+            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at(Place::Argument))
         }
         (implied, given) => Ok(implied.or(given)),
     }

@@ -1,7 +1,7 @@
 //! An executor on a worker. It gives values their numbers before the calls that make them are done.
 
 use super::connection::{Client, Connection, Rpc};
-use crate::{Child, ExecError, Receive};
+use crate::{Child, ExecError, Receive, SessionError, WorkerError};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -92,7 +92,7 @@ impl RemoteExecutor {
     /// Asks a worker for an executor. `open` is held for as long as the worker has anything of it.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`], [`ExecError::Worker`].
+    /// [`WorkerError::Unavailable`], [`WorkerError::Failed`].
     pub(super) async fn open(
         connection: Arc<Connection>,
         n_clients: usize,
@@ -187,7 +187,7 @@ impl Table {
     }
 
     fn reference(&self, id: u64) -> Result<Reference, ExecError> {
-        self.values.get(&id).map(|value| value.reference.clone()).ok_or(ExecError::UnknownValue(id))
+        self.values.get(&id).map(|value| value.reference.clone()).ok_or_else(|| SessionError::UnknownValue(id).into())
     }
 }
 
@@ -304,7 +304,7 @@ async fn dispose_executor(connection: &Connection, executor: pb::ExecutorId) {
         async move { client.dispose_executor(request).await }
     };
     let disposed = connection.call(DISPOSE_EXECUTOR, send).await;
-    if matches!(disposed, Err(ExecError::WorkerUnavailable { .. })) {
+    if matches!(disposed, Err(ExecError::Worker(WorkerError::Unavailable { .. }))) {
         connection.left_behind().push(executor);
     }
     note(disposed);

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tff_exec::remote::{Compression, RemoteOptions, RemoteWorkers};
 use tff_exec::service::ServerOptions;
-use tff_exec::{Child, ExecError, Executor, Options, Program, Sequence, Value, Workers};
+use tff_exec::{Child, ExecError, Executor, Options, Program, Sequence, SessionError, Value, WorkerError, Workers};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Scalar};
 use tff_proto::v0 as pb;
@@ -200,7 +200,7 @@ fn check_lost_midway(end: End, options: &RemoteOptions, reason: &str) {
     let proxy = Proxy::start(servers.ports[1], 400_000, end);
     let program = prepare(text, Some(workers(&[servers.ports[0], proxy.port], &without_retries)));
     let error = program.call(Some(numbered(5, member)), None).unwrap_err();
-    assert!(matches!(error.cause(), ExecError::WorkerUnavailable { .. }), "{error}");
+    assert!(matches!(error.cause(), ExecError::Worker(WorkerError::Unavailable { .. })), "{error}");
     let named = format!("worker localhost:{} is unavailable: {reason}", proxy.port);
     assert!(error.to_string().contains(&named), "{error}");
 
@@ -242,7 +242,7 @@ fn a_worker_lost_while_it_computes_is_named() {
     other.runtime.shutdown_background();
     let error = running.join().unwrap().unwrap_err();
     assert!(
-        matches!(error.cause(), ExecError::WorkerUnavailable { worker, .. } if worker.ends_with(&ports[1].to_string())),
+        matches!(error.cause(), ExecError::Worker(WorkerError::Unavailable { worker, .. }) if worker.ends_with(&ports[1].to_string())),
         "{error}"
     );
 }
@@ -319,8 +319,10 @@ fn an_executor_makes_values_step_by_step() {
     insta::assert_snapshot!(message(&error, servers.ports[0]), @"worker localhost:PORT: index 7 is out of range for a struct of 2 elements (NOT_FOUND)");
     executor.dispose(five);
     executor.dispose(five);
-    assert!(matches!(compute(five), Err(ExecError::UnknownValue(id)) if id == five));
-    assert!(matches!(compute(executor.create_call(five, None)), Err(ExecError::UnknownValue(id)) if id == five));
+    assert!(matches!(compute(five), Err(ExecError::Session(SessionError::UnknownValue(id))) if id == five));
+    assert!(
+        matches!(compute(executor.create_call(five, None)), Err(ExecError::Session(SessionError::UnknownValue(id))) if id == five)
+    );
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn feed_string(graph: &mut GraphDef, endpoint: &Endpoint) -> Result<(), ExecErro
     let placeholder = graph.node.iter_mut().find(|node| node.name == endpoint.name.op && endpoint.name.index == 0);
     let placeholder = placeholder.filter(|node| is_dataset_placeholder(node)).ok_or_else(|| {
         LEAF.misbound(format!("the sequence is bound to `{}`, which is not a placeholder of a dataset", endpoint.name))
-            .at(endpoint.place.as_str())
+            .at(endpoint.place.clone())
     })?;
     placeholder.attr.clear();
     placeholder.attr.insert("dtype".to_owned(), attr(Attr::Type(DataType::DtString as i32)));

@@ -42,7 +42,7 @@ impl Checked {
             };
             Ok((parameter, Slot::bind_result(&comp.result, &ty.result, &signature.results)?))
         };
-        let (parameter, result) = bind().map_err(|error: ExecError| error.at(signature.place.as_str()))?;
+        let (parameter, result) = bind().map_err(|error: ExecError| error.at(signature.place.clone()))?;
         Ok(Self { signature, parameter, result })
     }
 }
@@ -67,7 +67,7 @@ impl<R: Runtime> Callable<R> {
     fn executable(&self) -> Result<&R::Executable, ExecError> {
         let compile = || {
             let compiled = self.runtime.compile(&self.comp.hlo_module.value, &self.checked.signature);
-            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(self.checked.signature.place.as_str()))
+            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(self.checked.signature.place.clone()))
         };
         self.executable.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
@@ -153,7 +153,7 @@ impl<R: Runtime> Callable<R> {
     }
 
     fn failed(&self, failure: Failure) -> ExecError {
-        LEAF.failed(failure.into()).at(self.checked.signature.place.as_str())
+        LEAF.failed(failure.into()).at(self.checked.signature.place.clone())
     }
 }
 

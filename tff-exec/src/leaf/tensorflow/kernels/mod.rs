@@ -16,9 +16,9 @@ mod translate;
 use super::binding::{Fed, Parameter, Slot};
 use super::graph::decode;
 use crate::values::nodes::check_dims;
-use crate::{ExecError, Tensor, Value};
+use crate::{ExecError, Place, Tensor, Value};
 use program::Program;
-use tff_types::FunctionType;
+use tff_types::{FunctionType, Path};
 
 /// A TensorFlow computation as a program.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Kernels {
     pub(super) fn new(comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Option<Self> {
         let (mut fed, mut fetched) = (Vec::new(), Vec::new());
         let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed).ok()?;
-        let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched).ok()?;
+        let result =
+            Slot::bind(&comp.result, &ty.result, &Place::Binding("result", Path::root()), &mut fetched).ok()?;
         if !comp.initialize_op.is_empty() {
             return None;
         }
