@@ -1,8 +1,9 @@
 //! The executor that commands share. It compiles computations before it runs them.
 
 use crate::native;
+use anyhow::anyhow;
 use std::sync::Arc;
-use tff_exec::{DataBackend, Executor, Options, Workers};
+use tff_exec::{DataBackend, EvalError, ExecError, Executor, Options, Workers};
 
 /// How computations are compiled before they run.
 #[derive(Clone, Debug, clap::Args)]
@@ -41,4 +42,12 @@ pub(crate) fn executor(
     options.xla = native::xla();
     options.compile = Some(tff_sim::compiler(move || args.options()));
     Executor::new(options)
+}
+
+/// The error of a run, with the option that helps.
+pub(crate) fn with_option(error: ExecError) -> anyhow::Error {
+    match error.cause() {
+        ExecError::Eval(EvalError::SecureAggregation(_)) => anyhow!("{error}: --allow-insecure-secure-sum does that"),
+        _ => error.into(),
+    }
 }

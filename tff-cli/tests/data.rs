@@ -163,6 +163,13 @@ fn data_in_a_computation_comes_from_a_named_source() {
     let sqlite = format!("digits={}", root("testdata/formats/digits.sqlite").display());
     let rows = stdout(&["run", &path("first.tff"), "--data", &sqlite, "--json"]);
     assert_eq!(rows.matches("label").count(), 81);
+    // What a run finds, `check --for run` finds, and what not, not.
+    let check = |file: &str| tff(&["check", &path(file), "--for", "run", "--data-config", &path("data.toml")]);
+    assert!(check("sum.tff").status.success());
+    std::fs::write(path("eve.tff"), "data \"people/eve\":int32*").unwrap();
+    let refused = check("eve.tff");
+    let said = String::from_utf8(refused.stdout).unwrap();
+    assert!(refused.status.code() == Some(1) && said.starts_with("error[refused]: ") && said.contains("eve"), "{said}");
     // Nothing was named: nothing is opened.
     let output = tff(&["run", &path("sum.tff")]);
     let error = String::from_utf8(output.stderr).unwrap();

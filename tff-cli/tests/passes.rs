@@ -3,14 +3,14 @@
 
 mod recorded;
 
-use recorded::{executor, records, same};
+use recorded::{compiling_executor, executor, records, same};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use tff_compiler::BinaryOp;
 use tff_compiler::graph::generic;
 use tff_compiler::pass::run_pass;
 use tff_compiler::passes::{ALL, ReduceIntrinsics, ToCallDominant};
-use tff_exec::{Executor, Value, value_from_proto};
+use tff_exec::{Executor, Refusal, Value, value_from_proto};
 use tff_ir::{Array, Comp, Scalar};
 use tff_proto::v0 as pb;
 use tff_testing::{bytes, comp_of, comp_with, message};
@@ -222,4 +222,38 @@ fn what_nobody_needs_fails_neither_compiled_nor_uncompiled() {
         avoided += usize::from(here.is_ok() && text.contains("gone"));
     }
     assert!(failed > 20 && avoided > 20, "{failed} failed, {avoided} did not need what fails");
+}
+
+#[test]
+fn random_computations_without_refusals_run() {
+    let executor = compiling_executor();
+    let add = generic::binary_operator(BinaryOp::Add, &"<int32,int32>".parse().unwrap()).unwrap();
+    let bodies = [("add", add)];
+    let mut terms = Terms { state: 11, scope: Vec::new(), may_fail: true };
+    let (mut silent, mut refused) = (0, 0);
+    for number in 0..300 {
+        let term = terms.below("a", Kind::Int, |terms| terms.term(4, Kind::Int));
+        let mapped = format!("%federated_map(<(a:int32 -> {term}),v>)");
+        let result = match number % 5 {
+            0 | 1 => format!("%federated_sum({mapped})"),
+            2 => format!("%federated_mean({mapped})"),
+            3 => format!("%federated_secure_sum_bitwidth(<{mapped},lit int32 8>)"),
+            _ => format!("%federated_sun:({{int32}}@CLIENTS -> int32@SERVER)({mapped})"),
+        };
+        let text = format!("(v:{{int32}}@CLIENTS -> {result})");
+        let comp = comp_with(&text, &bodies);
+        let argument = Value::at_clients([3, 5].map(|number| Value::scalar(Scalar::Int32(number))));
+        let result = executor.prepare(&comp).and_then(|program| program.call(Some(argument), None));
+        let refusals = executor.refusals(&comp);
+        match result {
+            Err(error) => {
+                let cause = error.cause().to_string();
+                let says = |refusal: &Refusal| refusal.error.cause().to_string() == cause;
+                assert!(refusals.iter().any(says), "{text}: {error}, not in {refusals:?}");
+                refused += 1;
+            }
+            Ok(_) => silent += usize::from(refusals.is_empty()),
+        }
+    }
+    assert!(silent > 20 && refused > 180, "{silent} ran without refusals, {refused} failed");
 }

@@ -13,7 +13,7 @@ mod values;
 
 pub use composing::{Child, Receive, Workers};
 pub use eval::{CallOptions, Cancel, DataBackend, Progress, ReportProgress, is_native, value_from_proto};
-pub use executor::{Compile, Executor, Options, PrepareLeaf, Program};
+pub use executor::{Compile, Executor, Options, PrepareLeaf, Program, Refusal};
 pub use leaf::tensorflow::TensorFlow;
 pub use leaf::xla::Xla;
 pub use session::{Session, Waiting};

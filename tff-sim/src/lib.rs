@@ -6,6 +6,7 @@
 //! - [`forms`]: a form of any kind, its folder, and runs in which the clients are split into sub-rounds.
 //! - [`data`]: the trait [`Source`](data::Source), from which clients and their data come, and the sources that exist.
 //! - [`simulation`]: an iterative process over a source, round by round.
+//! - [`Target`]: what a run, a worker or a form refuses of a computation, before it is tried.
 //! - [`json`]: values as JSON, guided by their type.
 //!
 //! A simulation is an iterator over rounds. This one adds up numbers, and samples two of three clients in each round:
@@ -65,6 +66,7 @@ pub mod npy;
 mod random;
 mod read;
 pub mod simulation;
+mod target;
 #[cfg(any(feature = "numpy", feature = "safetensors"))]
 pub mod tensors;
 #[cfg(feature = "tfrecord")]
@@ -73,6 +75,7 @@ pub mod tfrecord;
 pub use compiler::compiler;
 pub use files::{FileError, FileProblem};
 pub use read::read;
+pub use target::{Refusal, RefusalError, Target};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

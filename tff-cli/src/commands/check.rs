@@ -1,17 +1,22 @@
 //! `tff check`: every problem in a computation.
 
+use super::DataArgs;
 use crate::excerpt::Annotated;
+use crate::executor::{CompilationArgs, executor, with_option};
 use crate::input::{Source, TextArgs};
 use crate::output;
+use crate::usage::UsageError;
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::Serialize;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use tff_ir::text::{self, Parsed, TextError};
-use tff_ir::{Code, CompPath, Diagnostic, Severity, validate, validate_proto};
+use tff_ir::{Code, Comp, CompPath, Diagnostic, Severity, validate, validate_proto};
 use tff_sim::computation::{Encoded, Message, Text};
-use tff_sim::forms::{Form, read_encoded_parts};
+use tff_sim::forms::{Form, FormKind, read_encoded_parts};
+use tff_sim::{FileError, Refusal, RefusalError, Target};
 use tff_types::syntax::{Position, Span};
 
 const EXAMPLES: &str = "\
@@ -19,6 +24,7 @@ Examples:
   tff check next.pb
   tff check next.tff
   tff check next.mrf                         each part of a form, and whether they fit together
+  tff check next.tff --for map-reduce        whether `tff compile --to map-reduce` takes it
   tff check next.tff --json | jq -r '.[].code'";
 
 const JSON: &str = "\
@@ -37,6 +43,9 @@ const JSON: &str = "\
 ///
 /// The exit code is 1 if there is an error, and 0 if there are only warnings or no problems. If a
 /// text cannot be parsed, only that one problem is printed.
+///
+/// With --for, it also says what a run, a worker or a form would refuse, in its own words, if there is
+/// no other error. The compiler stops at its first problem.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{JSON}\n\n{EXAMPLES}"))]
 pub(crate) struct Args {
@@ -45,19 +54,110 @@ pub(crate) struct Args {
     /// Print the problems as JSON, on one line.
     #[arg(long)]
     json: bool,
+    /// What the computation is meant for: also say what that would refuse.
+    #[arg(long = "for", value_enum, value_name = "TARGET")]
+    target: Option<TargetArg>,
+    #[command(flatten)]
+    refusals: RefusalArgs,
     #[command(flatten)]
     text: TextArgs,
 }
 
+/// What a run may use that a target would refuse otherwise.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What the target may use")]
+struct RefusalArgs {
+    #[command(flatten)]
+    compilation: CompilationArgs,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+/// What computations are meant for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TargetArg {
+    /// `tff run`.
+    Run,
+    /// A worker: `tff serve` or `tff-worker`.
+    Worker,
+    /// `tff compile --to map-reduce`.
+    MapReduce,
+    /// `tff compile --to distribute-aggregate`.
+    DistributeAggregate,
+    /// `tff compile --to mergeable`.
+    Mergeable,
+    /// `tff compile --to broadcast`.
+    Broadcast,
+}
+
+impl TargetArg {
+    const fn target(self) -> Target {
+        match self {
+            Self::Run => Target::Run,
+            Self::Worker => Target::Worker,
+            Self::MapReduce => Target::Form(FormKind::MapReduce),
+            Self::DistributeAggregate => Target::Form(FormKind::DistributeAggregate),
+            Self::Mergeable => Target::Form(FormKind::Mergeable),
+            Self::Broadcast => Target::Form(FormKind::Broadcast),
+        }
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
+        let RefusalArgs { compilation, data } = &self.refusals;
+        if self.target.is_none() && (compilation.allow_insecure_secure_sum || data.is_given()) {
+            return Err(UsageError::conflict("--allow-insecure-secure-sum, --data and --data-config need --for").into());
+        }
         if let Some(folder) = self.file.folder() {
-            return self.show(&of_form(folder)?, None);
+            let mut problems = of_form(folder)?;
+            self.refused(&mut problems, || self.file.read_comp(), &|_| None)?;
+            return self.show(&problems, None);
         }
-        match &self.file.read_encoded(&self.text.options())? {
-            Encoded::Message(message) => self.show(&of_message(message), None),
-            Encoded::Text(text) => self.show(&of_text(text), Some(text)),
+        let encoded = self.file.read_encoded(&self.text.options())?;
+        match &encoded {
+            Encoded::Message(message) => {
+                let mut problems = of_message(message);
+                self.refused(&mut problems, || encoded.decode(), &|_| None)?;
+                self.show(&problems, None)
+            }
+            Encoded::Text(text) => {
+                let mut problems = Vec::new();
+                match text::parse(&text.content, &text.environment) {
+                    Ok(parsed) => {
+                        let span = |path: &CompPath| nearest_span(&parsed, path);
+                        problems.extend(validate(&parsed.comp).into_iter().map(|it| {
+                            let span = span(&it.path);
+                            Problem::of(it, span)
+                        }));
+                        self.refused(&mut problems, || Ok(parsed.comp.clone()), &span)?;
+                    }
+                    Err(error) => problems.push(Problem::of_parsing(&error)),
+                }
+                self.show(&problems, Some(text))
+            }
         }
+    }
+
+    /// Adds what the target refuses of a computation without errors.
+    fn refused(
+        &self,
+        problems: &mut Vec<Problem>,
+        comp: impl FnOnce() -> Result<Comp, FileError>,
+        span: &dyn Fn(&CompPath) -> Option<Span>,
+    ) -> Result<()> {
+        let Some(target) = self.target.filter(|_| !fails(problems)) else { return Ok(()) };
+        let RefusalArgs { compilation, data } = &self.refusals;
+        let executor = executor(None, compilation, None, data.backend()?);
+        for Refusal { path, error } in target.target().refusals(&comp()?, &executor, &compilation.options()) {
+            let message = match error {
+                RefusalError::Run(error) => format!("{:#}", with_option(error)),
+                error => output::one_line(&error),
+            };
+            let span = path.as_ref().and_then(span);
+            problems.push(Problem { severity: Severity::Error, code: "refused", path, message, span, part: None });
+        }
+        Ok(())
     }
 
     /// Prints the problems, of a text with what is written there.
@@ -68,8 +168,7 @@ impl Args {
         } else {
             problems.iter().try_for_each(|problem| problem.print(&self.file, text))?;
         }
-        let fails = problems.iter().any(|problem| problem.severity == Severity::Error);
-        Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if fails(problems) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
@@ -107,8 +206,7 @@ fn of_form(folder: &Path) -> Result<Vec<Problem>> {
     for (role, part) in read_encoded_parts(folder)? {
         problems.extend(of_message(&part).into_iter().map(|problem| Problem { part: Some(role), ..problem }));
     }
-    let fails = problems.iter().any(|problem| problem.severity == Severity::Error);
-    if let Some(error) = Form::read(folder).err().filter(|_| !fails) {
+    if let Some(error) = Form::read(folder).err().filter(|_| !fails(&problems)) {
         problems.push(Problem::malformed(&error));
     }
     Ok(problems)
@@ -121,19 +219,8 @@ fn of_message(message: &Message) -> Vec<Problem> {
     }
 }
 
-fn of_text(text: &Text) -> Vec<Problem> {
-    match text::parse(&text.content, &text.environment) {
-        Ok(parsed) => {
-            let problems = validate(&parsed.comp).into_iter();
-            problems
-                .map(|it| {
-                    let span = nearest_span(&parsed, &it.path);
-                    Problem::of(it, span)
-                })
-                .collect()
-        }
-        Err(error) => vec![Problem::of_parsing(&error)],
-    }
+fn fails(problems: &[Problem]) -> bool {
+    problems.iter().any(|problem| problem.severity == Severity::Error)
 }
 
 /// Where the part at this path is written or, where that is not in the text, the innermost part

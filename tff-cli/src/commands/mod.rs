@@ -77,6 +77,25 @@ struct ExecutorArgs {
     threads: Option<std::num::NonZeroUsize>,
     #[command(flatten)]
     compilation: CompilationArgs,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+impl ExecutorArgs {
+    /// An executor that computes everything here.
+    fn executor(&self) -> Result<Executor> {
+        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data.backend()?))
+    }
+
+    /// An executor with its clients on the workers, if there are any.
+    fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
+        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data.backend()?))
+    }
+}
+
+/// The data that computations may refer to.
+#[derive(Clone, Debug, clap::Args)]
+struct DataArgs {
     /// A file, or a folder of files, that `data` in computations may refer to by the uri NAME/CLIENT or
     /// NAME/CLIENT?split=SPLIT. Give it for each one; nothing else is opened.
     #[arg(long, value_name = "NAME=PATH", value_parser = parse_named)]
@@ -86,15 +105,14 @@ struct ExecutorArgs {
     data_config: Option<PathBuf>,
 }
 
-impl ExecutorArgs {
-    /// An executor that computes everything here.
-    fn executor(&self) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data()?))
+impl DataArgs {
+    const fn is_given(&self) -> bool {
+        !self.data.is_empty() || self.data_config.is_some()
     }
 
-    /// The data that computations may refer to.
-    fn data(&self) -> Result<Option<Arc<dyn DataBackend>>> {
-        if self.data.is_empty() && self.data_config.is_none() {
+    /// What finds its values; `None` where none is named.
+    fn backend(&self) -> Result<Option<Arc<dyn DataBackend>>> {
+        if !self.is_given() {
             return Ok(None);
         }
         let mut sources = NamedSources::default();
@@ -105,10 +123,5 @@ impl ExecutorArgs {
             sources.insert(name, DataConfig::of_file(path.clone()));
         }
         Ok(Some(Arc::new(sources)))
-    }
-
-    /// An executor with its clients on the workers, if there are any.
-    fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data()?))
     }
 }

@@ -1,6 +1,7 @@
 //! `tff run`: runs a computation on an argument.
 
 use super::ExecutorArgs;
+use crate::executor::with_option;
 use crate::input::{ArgumentSource, Source};
 use crate::usage::UsageError;
 use crate::workers::WorkersArgs;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tff_exec::{Clients, EvalError, ExecError, Executor, Value};
+use tff_exec::{Clients, Executor, Value};
 use tff_ir::{Comp, Intrinsic};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
@@ -173,14 +174,6 @@ impl Args {
         }
         let proto = tff_exec::value_to_proto(result, ty).with_context(name)?;
         Ok(write_bytes(path, &proto.encode_to_vec())?)
-    }
-}
-
-/// The error of a run, with the option that helps.
-fn with_option(error: ExecError) -> anyhow::Error {
-    match error.cause() {
-        ExecError::Eval(EvalError::SecureAggregation(_)) => anyhow!("{error}: --allow-insecure-secure-sum does that"),
-        _ => error.into(),
     }
 }
 

@@ -126,6 +126,17 @@ pub fn check(file: &str, source: Source, except: &[&str], least: usize) {
 
 /// An executor in this process, which runs what is compiled, every graph in TensorFlow.
 pub fn executor() -> Executor {
+    Executor::new(options())
+}
+
+/// An executor as the commands have it, which compiles what it runs.
+pub fn compiling_executor() -> Executor {
+    let mut options = options();
+    options.compile = Some(tff_sim::compiler(tff_compiler::CompileOptions::default));
+    Executor::new(options)
+}
+
+fn options() -> tff_exec::Options {
     let native = tff_testing::repository(".native");
     let mut options = tff_exec::Options::default();
     let own = |variable: &str, path| std::env::var_os(variable).map_or_else(|| native.join(path), Into::into);
@@ -133,7 +144,7 @@ pub fn executor() -> Executor {
     let plugin = own("TFF_PJRT_PLUGIN", "pjrt/pjrt_c_api_cpu_plugin.so");
     options.xla = tff_exec::leaf::xla::Library::Plugin(tff_exec::leaf::xla::Plugin::new(vec![plugin]));
     options.without_kernels = true;
-    Executor::new(options)
+    options
 }
 
 /// The tensors of a value, each with where it is.

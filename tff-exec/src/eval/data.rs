@@ -9,7 +9,7 @@ use tff_proto::{DecodeError, Limits, decode, v0 as pb};
 use tff_types::Type;
 
 /// The value of data of this type.
-pub(super) fn resolve(data: &DataContent, ty: &Type, backend: Option<&dyn DataBackend>) -> Result<Value, ExecError> {
+pub(crate) fn resolve(data: &DataContent, ty: &Type, backend: Option<&dyn DataBackend>) -> Result<Value, ExecError> {
     let packed = if let DataContent::Any(content) = data { unpack(content, ty)? } else { None };
     let value = match (packed, backend) {
         (Some(value), _) => value,

@@ -50,7 +50,7 @@ pub fn is_native(intrinsic: &Intrinsic) -> bool {
     native(intrinsic).is_some()
 }
 
-pub(super) fn unknown(intrinsic: &Intrinsic) -> EvalError {
+pub(crate) fn unknown(intrinsic: &Intrinsic) -> EvalError {
     match intrinsic {
         Intrinsic::FederatedSecureSum
         | Intrinsic::FederatedSecureSumBitwidth

@@ -1,8 +1,10 @@
 //! The runtime that programs share.
 
 mod program;
+mod refusals;
 
 pub use program::Program;
+pub use refusals::Refusal;
 
 use crate::composing::Workers;
 use crate::eval::{Compilation, Context, Control, DataBackend, Host, Want, comp_from_proto, compile};
@@ -89,12 +91,19 @@ impl Runtime {
     /// The code of a computation, compiled first where its intrinsics need it, or workers: these
     /// are sent functions that must not refer to what is around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
+        Ok(self.native(comp)?.1)
+    }
+
+    /// The computation as it is run, compiled where [`Self::load`] says, and its code.
+    fn native(&self, comp: &Comp) -> Result<(Comp, Compilation), ExecError> {
         let compilation = compile(comp)?;
         match &self.compile {
             Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(|error| EvalError::Compile(error.into()))?)
+                let native = to_native(comp).map_err(|error| EvalError::Compile(error.into()))?;
+                let compilation = compile(&native)?;
+                Ok((native, compilation))
             }
-            _ => Ok(compilation),
+            _ => Ok((comp.clone(), compilation)),
         }
     }
 }
