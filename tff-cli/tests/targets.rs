@@ -4,7 +4,6 @@
 mod recorded;
 
 use recorded::{compiling_executor, records};
-use serde_json::Value as Json;
 use std::process::Command;
 use tff_exec::{Value, value_from_proto};
 use tff_proto::v0 as pb;
@@ -209,7 +208,7 @@ fn recorded_computations_are_refused_by_check_as_by_compile() {
         (output.status.success(), stdout + &stderr)
     };
     let (mut taken, mut refused) = (0, 0);
-    let records = records("forms.jsonl").into_iter().filter(|record| record["kind"] == Json::from("map_reduce"));
+    let records = records("forms.jsonl").into_iter().filter(|record| record["kind"] == "map_reduce");
     for (number, record) in records.enumerate() {
         std::fs::write(&file, bytes(&record, "proto")).unwrap();
         for form in ["map-reduce", "distribute-aggregate", "mergeable", "broadcast"] {
