@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its data must stop")]
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ impl Folder {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
-        command.args(args).current_dir(self.0.path()).env("TENSORFLOW_DIR", tensorflow_dir()).env_remove("TFF_LOG");
+        command.args(args).current_dir(self.0.path()).envs(tff_testing::native_libraries()).env_remove("TFF_LOG");
         command
     }
 
@@ -65,11 +65,6 @@ impl Folder {
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
-}
-
-/// Folders of the tests are not below the repository, where the library would be found.
-fn tensorflow_dir() -> std::ffi::OsString {
-    std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| repository().join(".native/tensorflow").into())
 }
 
 #[test]
@@ -208,8 +203,7 @@ fn run_takes_modules_of_xla() {
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         text.replace(golden.to_str().unwrap(), "xla").replace(folder.0.path().to_str().unwrap(), "FOLDER")
     };
-    let plugin = std::env::var_os("TFF_PJRT_PLUGIN")
-        .map_or_else(|| repository().join(".native/pjrt/pjrt_c_api_cpu_plugin.so"), PathBuf::from);
+    let [_, (_, plugin)] = tff_testing::native_libraries();
     insta::assert_snapshot!(run(&plugin, "add_i32.pb", "[3, 4]"), @"7");
     insta::assert_snapshot!(run(&plugin, "nested.pb", r#"{"b": {"z": 5, "a": [1, 2]}, "a": 10}"#), @"<q=<y=[10 20],x=6>,p=9>");
     insta::assert_snapshot!(run(&plugin, "add_i32.pb", "[3, 4.5]"), @"error: --arg: .y: expected int32, found 4.5");

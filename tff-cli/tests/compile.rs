@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tff_compiler::graph::generic;
 use tff_ir::{Comp, CompiledComputation, TensorFlow, TensorFlowBinding};
-use tff_testing::{comp_with, module};
+use tff_testing::{comp_with, module, native_libraries};
 use tff_types::Type;
 
 /// A folder in which commands run.
@@ -56,10 +56,8 @@ impl Folder {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow");
-        let native = std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| native.into());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
-        command.args(args).current_dir(self.0.path()).env("TENSORFLOW_DIR", native).env_remove("TFF_LOG");
+        command.args(args).current_dir(self.0.path()).envs(native_libraries()).env_remove("TFF_LOG");
         command
     }
 

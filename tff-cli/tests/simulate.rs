@@ -133,7 +133,12 @@ fn error(from: &str, to: &str, args: &[&str]) -> String {
         }
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
-    command.args(["simulate", "digits.toml"]).args(args).current_dir(folder.path()).env_remove("TFF_LOG");
+    command
+        .args(["simulate", "digits.toml"])
+        .args(args)
+        .current_dir(folder.path())
+        .envs(tff_testing::native_libraries())
+        .env_remove("TFF_LOG");
     let output = command.output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
     String::from_utf8(output.stderr).unwrap()

@@ -38,9 +38,7 @@ impl Folder {
 
     fn end(&self, args: &[&str], stdin: &[u8]) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
-        let native = repository().join(".native/tensorflow");
-        let native = std::env::var_os("TENSORFLOW_DIR").unwrap_or_else(|| native.into());
-        command.args(args).current_dir(self.0.path()).env("TENSORFLOW_DIR", native).env_remove("TFF_LOG");
+        command.args(args).current_dir(self.0.path()).envs(tff_testing::native_libraries()).env_remove("TFF_LOG");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();

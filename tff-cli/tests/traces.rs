@@ -24,8 +24,7 @@ fn repository_file(name: &str) -> PathBuf {
 
 /// What reads the datasets of replies. Endless ones are given up early.
 fn tensorflow() -> TensorFlow {
-    let provisioned = || repository_file(".native/tensorflow");
-    let library = std::env::var_os("TENSORFLOW_DIR").map_or_else(provisioned, Into::into);
+    let [(_, library), _] = tff_testing::native_libraries();
     let library = leaf::tensorflow::Library::Path(library);
     TensorFlow::new(leaf::tensorflow::TensorFlowOptions { library, max_sequence_elements: 1_000, ..Default::default() })
 }

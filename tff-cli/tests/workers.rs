@@ -44,8 +44,7 @@ impl Fleet {
 
 fn executor(workers: Option<Arc<dyn Workers>>) -> Executor {
     let mut options = Options::default();
-    let provisioned = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../.native/tensorflow");
-    let tensorflow = std::env::var_os("TENSORFLOW_DIR").map_or_else(provisioned, Into::into);
+    let [(_, tensorflow), _] = tff_testing::native_libraries();
     options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(tensorflow);
     options.compile = Some(Arc::new(|comp: &Comp| {
         let mut options = tff_compiler::CompileOptions::default();

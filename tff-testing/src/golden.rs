@@ -15,6 +15,19 @@ pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
+/// The native libraries that tests run on, each as the environment variable that leads the commands to it and its path:
+/// what the environment already says, else what `scripts/native.sh` put into the repository. A command finds them
+/// itself only where its executable or its folder is below the repository.
+#[must_use]
+pub fn native_libraries() -> [(&'static str, PathBuf); 2] {
+    let provisioned =
+        [("TENSORFLOW_DIR", ".native/tensorflow"), ("TFF_PJRT_PLUGIN", ".native/pjrt/pjrt_c_api_cpu_plugin.so")];
+    provisioned.map(|(variable, path)| {
+        let own = std::env::var_os(variable).filter(|own| !own.is_empty());
+        (variable, own.map_or_else(|| repository(path), PathBuf::from))
+    })
+}
+
 #[track_caller]
 fn read(path: &str) -> String {
     std::fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))

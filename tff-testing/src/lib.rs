@@ -10,7 +10,9 @@
 mod golden;
 mod texts;
 
-pub use golden::{bytes, comp_of, decode_base64, encode_base64, example, field, message, records, repository, table};
+pub use golden::{
+    bytes, comp_of, decode_base64, encode_base64, example, field, message, native_libraries, records, repository, table,
+};
 pub use texts::{comp, comp_with, environment, graph, module, ty, with_graph};
 
 /// Random bytes: `len` of them, the same ones for the same run.

@@ -82,7 +82,7 @@ fn run(record: &Json, source: Source, directory: &Path) -> Result<(), String> {
     let comp = directory.join(format!("{name}.pb"));
     std::fs::write(&comp, source(record).map_err(|error| format!("{name}: {error}"))?).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_tff"));
-    command.arg("run").arg(&comp).arg("--json");
+    command.arg("run").arg(&comp).arg("--json").envs(tff_testing::native_libraries());
     if let Some(clients) = record.get("clients").and_then(Json::as_u64) {
         command.arg("--clients").arg(clients.to_string());
     }
@@ -137,11 +137,9 @@ pub fn compiling_executor() -> Executor {
 }
 
 fn options() -> tff_exec::Options {
-    let native = tff_testing::repository(".native");
+    let [(_, tensorflow), (_, plugin)] = tff_testing::native_libraries();
     let mut options = tff_exec::Options::default();
-    let own = |variable: &str, path| std::env::var_os(variable).map_or_else(|| native.join(path), Into::into);
-    options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(own("TENSORFLOW_DIR", "tensorflow"));
-    let plugin = own("TFF_PJRT_PLUGIN", "pjrt/pjrt_c_api_cpu_plugin.so");
+    options.tensorflow = tff_exec::leaf::tensorflow::Library::Path(tensorflow);
     options.xla = tff_exec::leaf::xla::Library::Plugin(tff_exec::leaf::xla::Plugin::new(vec![plugin]));
     options.without_kernels = true;
     options
