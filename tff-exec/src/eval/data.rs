@@ -1,9 +1,9 @@
 //! The values of `data`: those that are packed into the computation itself, and those that a backend finds.
 
 use super::host::DataBackend;
-use crate::ExecError;
 use crate::values::wire::Reader;
 use crate::values::{Value, check};
+use crate::{EvalError, ExecError};
 use tff_ir::{Array, DataContent, Opaque};
 use tff_proto::{DecodeError, Limits, decode, v0 as pb};
 use tff_types::Type;
@@ -30,7 +30,7 @@ pub(super) fn resolve(data: &DataContent, ty: &Type, backend: Option<&dyn DataBa
 fn unpack(content: &Opaque, ty: &Type) -> Result<Option<Value>, ExecError> {
     let name = content.type_url.rsplit('/').next().unwrap_or_default();
     let limits = Limits::default();
-    let damaged = |error: DecodeError| ExecError::Data(error.to_string());
+    let damaged = |error: DecodeError| EvalError::Data(error.to_string());
     match name.strip_prefix("tensorflow_federated.v0.").or_else(|| name.strip_prefix("federated_language.")) {
         Some("Array") => {
             let array: pb::Array = decode(&content.value, &limits).map_err(damaged)?;

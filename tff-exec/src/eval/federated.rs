@@ -5,7 +5,7 @@
 //! called here.
 
 use super::run::Context;
-use crate::{Clients, ExecError, Sequence, Value};
+use crate::{Clients, ExecError, Place, Sequence, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::Scalar;
@@ -124,10 +124,10 @@ pub(super) fn aggregate(ctx: &Context<'_>, argument: &Value) -> Result<Value, Ex
         let pair = Value::structure([accumulator, member.clone()]);
         accumulator = ctx
             .apply(accumulate, Some(pair))
-            .map_err(|error| error.at(format!("accumulate of client {client_idx}")))?;
+            .map_err(|error| error.at(Place::OperandOfClient("accumulate", client_idx)))?;
         ctx.report_client(client_idx);
     }
-    let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at("report"))?;
+    let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at(Place::Operand("report")))?;
     Ok(Value::at_server(report))
 }
 
@@ -145,7 +145,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     let mut wanted = Vec::with_capacity(n_clients);
     for client_idx in 0..n_clients {
         let Some(member) = members.get(client_idx) else { break };
-        let keys = client_keys(member).map_err(|error| error.at(format!("keys of client {client_idx}")))?;
+        let keys = client_keys(member).map_err(|error| error.at(Place::OperandOfClient("keys", client_idx)))?;
         let of_client = keys.into_iter().map(|key| {
             *positions.entry(key).or_insert_with(|| {
                 distinct.push(key);
@@ -158,7 +158,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
         .iter()
         .map(|&key| {
             let pair = Value::structure([server_val.clone(), Value::scalar(Scalar::Int32(key))]);
-            ctx.apply(select_fn, Some(pair)).map_err(|error| error.at(format!("key {key}")))
+            ctx.apply(select_fn, Some(pair)).map_err(|error| error.at(Place::Key(key)))
         })
         .collect::<Result<Vec<_>, _>>()?;
     let sequences = wanted.into_iter().map(|of_client| {
@@ -245,7 +245,7 @@ pub(super) fn zip_at_server(argument: &Value) -> Result<Value, ExecError> {
     Ok(Value::at_server(member(argument)?))
 }
 
-/// Visits what is no struct, in order.
+/// Visits the parts that are not structs, in order.
 pub(crate) fn leaves(value: &Value, visit: &mut dyn FnMut(&Value) -> Result<(), ExecError>) -> Result<(), ExecError> {
     match value {
         Value::Struct(elements) => elements.iter().try_for_each(|element| leaves(element, visit)),

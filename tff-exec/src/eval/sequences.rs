@@ -2,7 +2,7 @@
 
 use super::federated::arguments;
 use super::run::Context;
-use crate::{ExecError, Sequence, Value};
+use crate::{ExecError, Place, Sequence, Value};
 use std::sync::Arc;
 use tff_types::Type;
 
@@ -18,7 +18,7 @@ pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Valu
     let [function, value] = arguments(argument)?;
     let elements = sequence(value)?.elements(ctx.host.datasets())?;
     let mapped = elements.iter().enumerate().map(|(index, element)| {
-        ctx.apply(function, Some(element.clone())).map_err(|error| error.at(format!("element {index}")))
+        ctx.apply(function, Some(element.clone())).map_err(|error| error.at(Place::Element(index, None)))
     });
     let mapped: Arc<[Value]> = mapped.collect::<Result<_, _>>()?;
     let declared =
@@ -41,6 +41,6 @@ pub(super) fn reduce(ctx: &Context<'_>, argument: &Value) -> Result<Value, ExecE
     }
     elements.iter().enumerate().try_fold(zero.clone(), |accumulator, (index, element)| {
         let pair = Value::structure([accumulator, element.clone()]);
-        ctx.apply(op, Some(pair)).map_err(|error| error.at(format!("element {index}")))
+        ctx.apply(op, Some(pair)).map_err(|error| error.at(Place::Element(index, None)))
     })
 }
