@@ -32,7 +32,7 @@ impl Executor {
         let mut refused: HashMap<Key<'_>, Option<ExecError>> = HashMap::new();
         for part in native.preorder() {
             if let Some(key) = Key::of(part) {
-                refused.entry(key).or_insert_with(|| key.error(self.0.data.as_deref()));
+                refused.entry(key).or_insert_with(|| key.error(self.0.options.data.as_deref()));
             }
         }
         // The compiler moves parts: they are reported where they stand in what it was given. It makes none of
