@@ -70,8 +70,8 @@ struct Open {
 
 static OPEN: Mutex<Open> = Mutex::new(Open { clients: Vec::new(), handlers: Vec::new() });
 
-/// Gives handlers to the plugins for CPUs that this process has open or opens: modules may call them from now on. A
-/// handler that a plugin has keeps its name.
+/// Gives handlers to the plugins for CPUs that this process has open or opens: modules that are compiled from now on
+/// may call them. What was refused for lack of them stays refused. A handler that a plugin has keeps its name.
 pub fn add_handlers(handlers: Vec<Handler>) {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (_, client) in &open.clients {
