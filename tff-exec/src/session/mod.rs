@@ -409,7 +409,7 @@ impl Job {
                 }
                 let control = Control::ending(self.work.given_up(), self.computed.as_ref());
                 let ctx = Context::new(&*runtime, Some(self.n_clients), control);
-                // A panic would leave the value pending for ever; it is a bug, told as an error.
+                // A panic is a bug. Reported as an error, it does not leave the value pending for ever.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 let outcome = outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into());
                 let not_finite = self.computed.and_then(|computed| computed.to_error());
