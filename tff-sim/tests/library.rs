@@ -157,7 +157,8 @@ fn least() -> Process {
     let next = "(x:<state=float32@SERVER,clients={float32*}@CLIENTS> ->
         (let squares=%federated_map(<
             (rows:float32* -> (let sum=%sequence_sum(rows) in %generic_multiply(<sum,sum>))),x.clients>),
-          least=%federated_min(squares) in <state=least,metrics=least>))";
+          least=%federated_min(squares) in
+          <state=least,metrics=%federated_zip_at_server(<least=least>)>))";
     Process::new(named("initialize", "( -> %federated_value_at_server(lit float32 0))"), named("next", next)).unwrap()
 }
 
@@ -180,14 +181,14 @@ fn a_client_that_is_not_finite_is_named_though_the_process_leaves_it_out() {
         assert_eq!(run.rounds_done(), u64::from(error.is_ok()));
         error.unwrap_or_else(|error| error)
     };
-    assert_eq!(trapped([3.0, 2.0, 4.0]), "4.0");
+    assert_eq!(trapped([3.0, 2.0, 4.0]), r#"{"least":4.0}"#);
     assert_eq!(trapped([3.0, 1e30, 2.0]), "round 1: not finite: what was computed for client \"b\"");
     let both = "round 1: not finite: the data of clients \"a\", \"c\", what was computed for clients \"a\", \"c\"";
     assert_eq!(trapped([f32::INFINITY, 2.0, f32::NEG_INFINITY]), both);
     // By itself it is no error.
     let reports: Vec<String> =
         simulation([3.0, 1e30, 2.0]).start(&executor).unwrap().map(|it| metrics(&it.unwrap())).collect();
-    assert_eq!(reports, ["4.0"]);
+    assert_eq!(reports, [r#"{"least":4.0}"#]);
 }
 
 #[test]
