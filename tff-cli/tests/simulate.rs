@@ -166,7 +166,7 @@ fn what_does_not_fit_is_found_before_the_first_round() {
     error: digits.toml: rows.csv: No such file or directory (os error 2)
     error: digits.toml: digits.csv: data.columns[0]: expected 64 columns for a row of float32[?,64], found 63
     error: digits.toml: metrics: expected the path of a number in <distributor=<>,client_work=<train=<accuracy=float32,loss=float32,num_examples=float32>>,aggregator=<mean_value=<>,mean_weight=<>>,finalizer=<update_non_finite=int32>>, found `client_work.test`
-    error: digits.toml:39: unknown field `batchsize`, expected one of `csv`, `file`, `format`, `split`, `delimiter`, `missing`, `fill`, `categories`, `clients`, `seed`, `min_rows`, `held_out`, `label`, `batch_size`, `drop_remainder`, `epochs`, `columns`
+    error: digits.toml:39: unknown field `batchsize`, expected one of `csv`, `file`, `format`, `split`, `delimiter`, `quote`, `header`, `missing`, `fill`, `categories`, `clients`, `seed`, `min_rows`, `held_out`, `label`, `batch_size`, `drop_remainder`, `epochs`, `columns`
     error: digits.toml: data.batch_size: missing, and <float32[?,64],int32[?]> has a batch dimension
     error: digits.toml: clients_per_round: expected at most 20, all clients, found 21
     error: rounds.png: expected a name that ends in .svg
