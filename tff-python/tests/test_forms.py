@@ -65,6 +65,3 @@ def test_what_is_no_combiner():
         Combine(Totals.next)
     with pytest.raises(fr.MismatchError, match="expected int32"):
         Combine(Totals.next, "no number")
-    total = fr.Computation.parse("(x:{int32}@CLIENTS -> %federated_sum(x))")
-    with pytest.raises(fr.CompileError, match="expected the form mergeable, found distribute-aggregate"):
-        total.to_form("distribute-aggregate").to_fold()

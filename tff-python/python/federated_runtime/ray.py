@@ -214,8 +214,9 @@ class _Prepared:
                 partial = _native.Value.from_bytes(data, ty)
                 merged = partial if merged is None else self.merge(merged, partial, raw=True)
                 seconds += _flat(taken)
-        except BaseException:
-            # Whatever ends the round, Ctrl-C too, ends its tasks.
+        except (KeyboardInterrupt, SystemExit):
+            # After an error the tasks that are left end by themselves: Ray 2.60 ends this process if a task is cancelled
+            # that is just done.
             for task in tasks:
                 ray.cancel(task, force=True)
             raise
