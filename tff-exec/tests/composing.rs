@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use tff_exec::{Child, ExecError, Executor, Options, Receive, Value, Workers};
+use tff_exec::{Child, ExecError, Executor, Options, Receive, Value, WorkerError, Workers};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Scalar};
 use tff_proto::v0 as pb;
@@ -207,11 +207,11 @@ fn there_may_be_so_many_clients_as_there_is_memory_for() {
 fn who_is_lost_counts_before_who_fails_and_else_the_first_in_order() {
     let failed = |name: &str| {
         let (worker, message) = (Arc::from(name), "it failed".to_owned());
-        Scripted::new(name, 1, Err(ExecError::Worker { worker, status: "INTERNAL", message }))
+        Scripted::new(name, 1, Err(WorkerError::Failed { worker, status: "INTERNAL", message }.into()))
     };
     let lost = |name: &str| {
         let (worker, reason) = (Arc::from(name), "it is gone".to_owned());
-        Scripted::new(name, 1, Err(ExecError::WorkerUnavailable { worker, reason }))
+        Scripted::new(name, 1, Err(WorkerError::Unavailable { worker, reason }.into()))
     };
     let error = |children: &[Arc<Scripted>]| {
         run("federated_eval_at_clients(( -> lit int32 1))", children, None).unwrap_err().to_string()

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tff_exec::leaf::Prepared;
 use tff_exec::{
-    CallOptions, Cancel, Child, DataBackend, ExecError, Executor, Function, Options, Program, Progress, Receive, Value,
-    Workers,
+    CallOptions, Cancel, Child, DataBackend, EvalError, ExecError, Executor, Function, Options, Program, Progress,
+    Receive, Value, Workers,
 };
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Comp, DataContent};
@@ -238,7 +238,7 @@ fn the_error_of_the_compile_function_is_kept() {
     let sum = comp("(v:{int32}@CLIENTS -> federated_sum(v))");
     let error = Executor::new(options).prepare(&sum).unwrap_err();
     assert_eq!(error.to_string(), "cannot compile the computation: no compiler today");
-    let ExecError::Compile(cause) = error else { panic!("{error}") };
+    let ExecError::Eval(EvalError::Compile(cause)) = error else { panic!("{error}") };
     let cause: &(dyn Error + 'static) = &*cause;
     assert!(cause.is::<NoCompiler>());
 }

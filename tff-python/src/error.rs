@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
-use tff_exec::ExecError;
+use tff_exec::{EvalError, ExecError};
 
 /// Which class is raised.
 #[derive(Clone, Copy)]
@@ -83,7 +83,7 @@ pub(crate) fn from_exec(py: Python<'_>, failed: &ExecError) -> PyErr {
         ExecError::MissingArgument(_) | ExecError::UnexpectedArgument | ExecError::UnknownCardinality => {
             error(py, Class::Mismatch, &message, details)
         }
-        ExecError::Compile(_) => error(py, Class::Compile, &message, details),
+        ExecError::Eval(EvalError::Compile(_)) => error(py, Class::Compile, &message, details),
         ExecError::Library { library, .. } => {
             let package = if library.contains("tensorflow") { "tensorflow-cpu" } else { "'federated-runtime[xla]'" };
             error(py, Class::Library, &format!("{message}, or pip install {package}"), details)

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tff_exec::leaf::{self, xla};
 use tff_exec::remote::{RemoteOptions, RemoteWorkers};
-use tff_exec::{CallOptions, Options, Value, infer_cardinality};
+use tff_exec::{CallOptions, Options, Place, Value, infer_cardinality};
 use tff_ir::Comp;
 
 /// How often this process, or one that it was forked from, was forked.
@@ -246,7 +246,7 @@ impl Program {
         };
         let n_clients = match (n_clients, default_n_clients, &argument) {
             (None, Some(_), Some(argument)) => {
-                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at("argument")))?.or(default_n_clients)
+                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at(Place::Argument)))?.or(default_n_clients)
             }
             (n_clients, default, _) => n_clients.or(default),
         };

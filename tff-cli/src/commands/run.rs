@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tff_exec::{Clients, ExecError, Executor, Value};
+use tff_exec::{Clients, EvalError, ExecError, Executor, Value};
 use tff_ir::{Comp, Intrinsic};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
@@ -179,7 +179,7 @@ impl Args {
 /// The error of a run, with the option that helps.
 fn with_option(error: ExecError) -> anyhow::Error {
     match error.cause() {
-        ExecError::SecureAggregation(_) => anyhow!("{error}: --allow-insecure-secure-sum does that"),
+        ExecError::Eval(EvalError::SecureAggregation(_)) => anyhow!("{error}: --allow-insecure-secure-sum does that"),
         _ => error.into(),
     }
 }

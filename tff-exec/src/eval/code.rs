@@ -4,7 +4,7 @@ use super::data::resolve;
 use super::function::Kind;
 use super::host::Host;
 use super::intrinsic::native;
-use crate::{ExecError, Function, Value};
+use crate::{EvalError, ExecError, Function, Place, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tff_ir::{Binder, Comp, CompKind, DataContent, Walk};
@@ -64,7 +64,7 @@ pub(crate) struct LambdaCode {
     pub(crate) body: Body,
     /// The lambda itself, as others are sent it.
     pub(crate) comp: Comp,
-    /// The names that it refers to for what it captures, one for each.
+    /// The name of each captured value in the lambda.
     pub(crate) capture_names: Box<[Arc<str>]>,
 }
 
@@ -140,7 +140,7 @@ impl Needs<'_> {
         }
     }
 
-    /// A part of what `code` gives is needed: all of it, where it comes in one piece.
+    /// A part of what `code` gives is needed. If it comes in one piece, all of it is.
     fn part(&mut self, code: &Code) {
         match code {
             Code::Local(slot) => {
@@ -195,7 +195,7 @@ impl Needs<'_> {
 #[derive(Debug)]
 pub(crate) struct Compilation {
     pub(crate) body: Body,
-    /// Whether every intrinsic in it is run as it stands.
+    /// Whether the evaluator implements every intrinsic in it.
     pub(crate) is_native: bool,
 }
 
@@ -213,7 +213,7 @@ impl Compilation {
 /// The code of a whole computation.
 ///
 /// # Errors
-/// [`ExecError::UnboundReference`], [`ExecError::Limit`].
+/// [`EvalError::UnboundReference`], [`ExecError::Limit`].
 pub(crate) fn compile(comp: &Comp) -> Result<Compilation, ExecError> {
     let scopes = vec![Scope::default()];
     let mut compiler = Compiler { scopes, slots: Vec::new(), nesting: 0, is_native: true };
@@ -298,7 +298,7 @@ impl Compiler {
             CompKind::Reference(reference) => {
                 let innermost = self.scopes.len() - 1;
                 self.reference(&reference.name, innermost)
-                    .ok_or_else(|| ExecError::UnboundReference(reference.name.clone()))
+                    .ok_or_else(|| EvalError::UnboundReference(reference.name.clone()).into())
             }
             CompKind::Selection(selection) => {
                 Ok(Code::Selection(Box::new(self.walk(&selection.source)?), selection.index))
@@ -306,10 +306,7 @@ impl Compiler {
             CompKind::Struct(structure) => {
                 let elements = structure.elements.iter().enumerate();
                 let elements = elements.map(|(index, element)| {
-                    self.walk(&element.value).map_err(|error| match &element.name {
-                        Some(name) => error.at(format!("element `{name}`")),
-                        None => error.at(format!("element {index}")),
-                    })
+                    self.walk(&element.value).map_err(|it| it.at(Place::Element(index, element.name.clone())))
                 });
                 Ok(Code::Struct(elements.collect::<Result<_, _>>()?))
             }
@@ -378,7 +375,7 @@ impl Compiler {
     fn block(&mut self, comp: &Comp, block: &tff_ir::Block) -> Result<Code, ExecError> {
         let (mut parts, first) = (Vec::with_capacity(block.locals.len() + 1), self.slots.len());
         self.parts(comp, |part| parts.push(part)).map_err(|error| match block.locals.get(parts.len()) {
-            Some(local) => error.at(format!("local `{}`", local.name)),
+            Some(local) => error.at(Place::Local(local.name.clone())),
             None => error,
         })?;
         let result = parts.pop().ok_or(ExecError::Internal("a block without a result"))?;

@@ -5,7 +5,8 @@
 //! called here.
 
 use super::run::Context;
-use crate::{Clients, ExecError, Sequence, Value};
+use super::sequences::element_type;
+use crate::{Clients, ExecError, Place, Sequence, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tff_ir::Scalar;
@@ -124,10 +125,10 @@ pub(super) fn aggregate(ctx: &Context<'_>, argument: &Value) -> Result<Value, Ex
         let pair = Value::structure([accumulator, member.clone()]);
         accumulator = ctx
             .apply(accumulate, Some(pair))
-            .map_err(|error| error.at(format!("accumulate of client {client_idx}")))?;
+            .map_err(|error| error.at(Place::OperandOfClient("accumulate", client_idx)))?;
         ctx.report_client(client_idx);
     }
-    let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at("report"))?;
+    let report = ctx.apply(report, Some(accumulator)).map_err(|error| error.at(Place::Operand("report")))?;
     Ok(Value::at_server(report))
 }
 
@@ -137,7 +138,8 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     let [keys, max_key, server_val, select_fn] = arguments(argument)?;
     server(max_key)?;
     let server_val = server(server_val)?;
-    let element = select_element(ty, select_fn)?;
+    let declared = ty.as_function().and_then(|function| function.result.as_federated());
+    let element = element_type(declared.and_then(|federated| federated.member.as_sequence()), select_fn)?;
     let members = clients(keys)?;
     let n_clients = n_members(ctx, members)?;
     let mut positions = HashMap::new();
@@ -145,7 +147,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     let mut wanted = Vec::with_capacity(n_clients);
     for client_idx in 0..n_clients {
         let Some(member) = members.get(client_idx) else { break };
-        let keys = client_keys(member).map_err(|error| error.at(format!("keys of client {client_idx}")))?;
+        let keys = client_keys(member).map_err(|error| error.at(Place::OperandOfClient("keys", client_idx)))?;
         let of_client = keys.into_iter().map(|key| {
             *positions.entry(key).or_insert_with(|| {
                 distinct.push(key);
@@ -158,7 +160,7 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
         .iter()
         .map(|&key| {
             let pair = Value::structure([server_val.clone(), Value::scalar(Scalar::Int32(key))]);
-            ctx.apply(select_fn, Some(pair)).map_err(|error| error.at(format!("key {key}")))
+            ctx.apply(select_fn, Some(pair)).map_err(|error| error.at(Place::Key(key)))
         })
         .collect::<Result<Vec<_>, _>>()?;
     let sequences = wanted.into_iter().map(|of_client| {
@@ -167,21 +169,6 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
         Value::Sequence(Sequence::from_elements(element.clone(), elements))
     });
     Ok(Value::at_clients(sequences))
-}
-
-/// The element type of the selected sequences: from the intrinsic's own type, or else from the
-/// function's.
-fn select_element(ty: &Type, select_fn: &Value) -> Result<Type, ExecError> {
-    let declared = ty
-        .as_function()
-        .and_then(|function| function.result.as_federated())
-        .and_then(|federated| federated.member.as_sequence())
-        .map(|sequence| sequence.element.clone());
-    let derived = || match select_fn {
-        Value::Function(function) => function.result_type().cloned(),
-        _ => None,
-    };
-    declared.or_else(derived).ok_or_else(|| ExecError::mismatch("a function to select with", select_fn.describe()))
 }
 
 fn client_keys(value: &Value) -> Result<Vec<i32>, ExecError> {
@@ -245,7 +232,7 @@ pub(super) fn zip_at_server(argument: &Value) -> Result<Value, ExecError> {
     Ok(Value::at_server(member(argument)?))
 }
 
-/// Visits what is no struct, in order.
+/// Visits the parts that are not structs, in order.
 pub(crate) fn leaves(value: &Value, visit: &mut dyn FnMut(&Value) -> Result<(), ExecError>) -> Result<(), ExecError> {
     match value {
         Value::Struct(elements) => elements.iter().try_for_each(|element| leaves(element, visit)),

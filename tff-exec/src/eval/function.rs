@@ -78,12 +78,11 @@ impl Compiled {
 }
 
 impl Function {
-    /// The function of a closed computation that is one as it stands: a lambda, an intrinsic, a
-    /// compiled computation.
+    /// The function that a closed computation is: a lambda, an intrinsic, or a compiled computation.
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
-    /// [`ExecError::UnboundReference`], [`ExecError::Limit`].
+    /// [`EvalError::UnboundReference`], [`ExecError::Limit`].
     pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
         match compile(comp)?.body.result {
             Code::Constant(Value::Function(function)) => Ok(function),
@@ -151,7 +150,7 @@ impl FunctionValue for Kind {
                 let parameter = source.parameter.as_ref().map(|it| (it.name.clone(), it.ty.clone()));
                 Ok(Comp::lambda(parameter, result)?)
             }
-            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic)),
+            Self::Intrinsic(intrinsic, _) if native(intrinsic).is_none() => Err(unknown(intrinsic).into()),
             Self::Intrinsic(intrinsic, ty) => Ok(Comp::intrinsic(intrinsic.clone(), ty.clone())?),
             Self::Compiled(compiled) => Ok(Comp::compiled(compiled.comp.clone(), compiled.ty.clone())?),
             Self::Own(..) => Err(ExecError::Unsupported("to send a function that is code of this program".to_owned())),
@@ -204,7 +203,7 @@ pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError
     Reader { computation: Some(&function), ..Reader::default() }.read(proto, Some(ty))
 }
 
-/// The computation in a message, for whoever wants a value of this type.
+/// The computation in a message, checked to be of this type.
 pub(crate) fn comp_from_proto(message: &pb::Computation, ty: Option<&Type>) -> Result<Comp, ExecError> {
     let comp = Comp::from_proto(message)?;
     match ty.filter(|ty| !ty.is_assignable_from(comp.ty())) {

@@ -1,22 +1,13 @@
 //! The two traits that the evaluator needs: one runs leaves, one computes for clients elsewhere.
 
+use super::data::DataBackend;
 use super::run::Context;
 use crate::leaf::Prepared;
 use crate::values::{ExecError, ReadDataset, Value};
 use rayon::ThreadPool;
 use std::sync::Arc;
-use tff_ir::{CompiledComputation, DataContent, Intrinsic};
+use tff_ir::{CompiledComputation, Intrinsic};
 use tff_types::{FunctionType, Type};
-
-/// What finds the values of `data` in computations: values, or functions of the program's own.
-pub trait DataBackend: Send + Sync {
-    /// The value that data stands for, of type `ty`. A program asks for it when it is first needed, and
-    /// keeps what it is told.
-    ///
-    /// # Errors
-    /// Where there is none.
-    fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError>;
-}
 
 /// What computations run on.
 pub(crate) trait Host: Send + Sync {
@@ -36,10 +27,9 @@ pub(crate) trait Host: Send + Sync {
     fn pool(&self) -> Result<&ThreadPool, ExecError>;
 }
 
-/// Who does the clients' part of a run in place of this process.
+/// Does the clients' part of a run in place of this process.
 pub(crate) trait Elsewhere: Sync {
-    /// Does an intrinsic; `None` where it is to be done here: where it is the server's, or needs no
-    /// client.
+    /// Does an intrinsic. `None` if it has to be done here: it is the server's, or it needs no client.
     fn call(
         &self,
         ctx: &Context<'_>,

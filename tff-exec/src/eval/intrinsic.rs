@@ -2,14 +2,14 @@
 
 use super::run::Context;
 use super::{federated, sequences};
-use crate::{ExecError, Value};
+use crate::{EvalError, ExecError, Value};
 use tff_ir::Intrinsic;
 use tff_types::Type;
 
 /// Runs an intrinsic of this type on its argument.
 type Native = fn(&Context<'_>, &Type, Value) -> Result<Value, ExecError>;
 
-/// How an intrinsic is run as it stands; `None` for one that a compiler has to reduce to these.
+/// The implementation of an intrinsic. `None` for one that a compiler has to reduce to those that have one.
 pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     let run: Native = match intrinsic {
         Intrinsic::FederatedAggregate => |ctx, _, argument| federated::aggregate(ctx, &argument),
@@ -44,18 +44,18 @@ pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     Some(run)
 }
 
-/// Whether programs run an intrinsic as it stands, and a compiler may leave it in.
+/// Whether the evaluator implements an intrinsic, so that a compiler may leave it in.
 #[must_use]
 pub fn is_native(intrinsic: &Intrinsic) -> bool {
     native(intrinsic).is_some()
 }
 
-pub(super) fn unknown(intrinsic: &Intrinsic) -> ExecError {
+pub(super) fn unknown(intrinsic: &Intrinsic) -> EvalError {
     match intrinsic {
         Intrinsic::FederatedSecureSum
         | Intrinsic::FederatedSecureSumBitwidth
         | Intrinsic::FederatedSecureModularSum
-        | Intrinsic::FederatedSecureSelect => ExecError::SecureAggregation(intrinsic.uri().into()),
-        _ => ExecError::UnknownIntrinsic(intrinsic.uri().into()),
+        | Intrinsic::FederatedSecureSelect => EvalError::SecureAggregation(intrinsic.uri().into()),
+        _ => EvalError::UnknownIntrinsic(intrinsic.uri().into()),
     }
 }

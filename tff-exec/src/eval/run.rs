@@ -7,9 +7,10 @@ use super::host::{Elsewhere, Host};
 use super::intrinsic::{native, unknown};
 use super::part::{Cell, Part, Want};
 use crate::values::check_n_clients;
-use crate::{ClientValues, ExecError, Function, Value};
+use crate::{ClientValues, ExecError, Function, Place, Value};
 use rayon::prelude::*;
 use std::cell::{self, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tff_ir::Intrinsic;
 
@@ -32,7 +33,7 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a dyn Host,
     /// The number of clients, where it is known.
     pub(crate) n_clients: Option<usize>,
-    /// Who does the clients' part, if that is not done here.
+    /// Does the clients' part, if that is not done here.
     elsewhere: Option<&'a dyn Elsewhere>,
     depth: usize,
     control: Control<'a>,
@@ -130,7 +131,7 @@ impl<'a> Context<'a> {
             }
             (Code::Lambda(lambda), _) => {
                 let captured = lambda.captures.iter().map(|capture| self.eval(capture, &Want::Parts, frame)).collect();
-                // What was given up is no value to keep.
+                // After the call was given up, captures may be missing, so nothing is kept.
                 let function = self.control.check().map(|()| Function::closure(lambda.clone(), captured));
                 Part::from(function.and_then(|it| Value::Function(it).bounded())).get(want)
             }
@@ -165,10 +166,10 @@ impl<'a> Context<'a> {
             (Some(None), Some(Argument::Known(part))) => return part.get(want),
             _ => return no_value().into(),
         };
-        // Nothing that code needs needs the code, so that nobody looks for the cell meanwhile.
+        // Code refers only to locals before it, so nobody looks for this cell while it is filled.
         let taken = frame.cells.borrow_mut().get_mut(slot).map(|cell| std::mem::replace(cell, Cell::Unknown));
         let mut cell = taken.unwrap_or(Cell::Unknown);
-        let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &*local.name);
+        let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &local.name);
         let part = inner.fill(&mut cell, code, want, around, name);
         if let Some(it) = frame.cells.borrow_mut().get_mut(slot) {
             *it = cell;
@@ -177,7 +178,7 @@ impl<'a> Context<'a> {
     }
 
     /// Evaluates what is wanted of `code` and not in the cell yet, and keeps it there.
-    fn fill(&self, cell: &mut Cell, code: &Code, want: &Want<'_>, frame: &Frame<'_>, name: Option<&str>) -> Part {
+    fn fill(&self, cell: &mut Cell, code: &Code, want: &Want<'_>, frame: &Frame<'_>, name: Option<&Arc<str>>) -> Part {
         if let Some(part) = cell.get(want) {
             return part;
         }
@@ -204,7 +205,7 @@ impl<'a> Context<'a> {
         wanted
     }
 
-    /// The context of what is evaluated within this.
+    /// The context of an evaluation within this one.
     fn deeper(&self) -> Result<Self, ExecError> {
         if self.depth >= MAX_EVAL_DEPTH {
             return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_EVAL_DEPTH });
@@ -224,7 +225,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same, for an argument of which parts may have failed.
+    /// The same, for an argument some parts of which may have failed.
     pub(crate) fn apply_part(&self, function: &Value, argument: Option<Part>, want: &Want<'_>) -> Part {
         match Self::closure(function) {
             Some(closure) => self.call_closure(closure, argument.as_ref().map(Argument::Known), want),
@@ -288,7 +289,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Calls a function that is no closure.
+    /// Calls a function that is not a closure.
     fn call_whole(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
         let Value::Function(function) = function else {
             return Err(ExecError::mismatch("a function", function.describe()));
@@ -310,7 +311,7 @@ impl<'a> Context<'a> {
                 };
                 let value = there.and_then(|value| value.map_or_else(|| native(&inner, ty, argument), Ok));
                 inner.report(|intrinsic| Progress::Finished { intrinsic });
-                value.map_err(|error| error.at(intrinsic.uri()))
+                value.map_err(|error| error.at(Place::Intrinsic(intrinsic.clone())))
             }
             Kind::Compiled(compiled) => stacker::maybe_grow(LEAF_STACK, 8 * LEAF_STACK, || {
                 compiled.prepared(self.host)?.consume_until(argument, &self.control.until())
@@ -341,7 +342,7 @@ impl<'a> Context<'a> {
         compute: impl Fn(usize) -> Result<Value, ExecError> + Sync,
     ) -> Result<ClientValues, ExecError> {
         let compute = |client_idx| {
-            let value = compute(client_idx).map_err(|error| error.at(format!("client {client_idx}")))?;
+            let value = compute(client_idx).map_err(|error| error.at(Place::Client(client_idx)))?;
             self.report_client(client_idx);
             Ok(value)
         };
@@ -369,15 +370,6 @@ impl<'a> Context<'a> {
         // `None` stands only behind the first error, where collecting has already stopped.
         results.into_iter().flatten().collect()
     }
-}
-
-/// The element of a struct at this position.
-pub(crate) fn select(source: Value, index: usize) -> Result<Value, ExecError> {
-    let Value::Struct(elements) = source else {
-        return Err(ExecError::mismatch("a struct to select from", source.describe()));
-    };
-    let len = elements.len();
-    elements.get(index).cloned().ok_or(ExecError::IndexOutOfRange { index, len })
 }
 
 /// A parameter that was not given: a function without types may be called without its argument.

@@ -9,7 +9,7 @@ use crate::eval::{Compilation, Context, Control, DataBackend, Host, Want, comp_f
 use crate::leaf::{Prepared, tensorflow, xla};
 use crate::values::wire::Reader;
 use crate::values::{ReadDataset, check};
-use crate::{CallOptions, ExecError, TensorFlow, Value, Xla};
+use crate::{CallOptions, EvalError, ExecError, TensorFlow, Value, Xla};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::error::Error;
 use std::fmt;
@@ -18,8 +18,8 @@ use tff_ir::{Comp, CompiledComputation};
 use tff_proto::v0 as pb;
 use tff_types::{FunctionType, Type};
 
-/// Turns a computation into one whose intrinsics are all run as they stand, or says in one line why
-/// it cannot.
+/// Turns a computation into one that uses only intrinsics that the evaluator implements, or says in one line
+/// why it cannot.
 pub type Compile = dyn Fn(&Comp) -> Result<Comp, Box<dyn Error + Send + Sync>> + Send + Sync;
 
 /// Prepares compiled computations that a program runs itself; `None` for those that it leaves to
@@ -35,14 +35,13 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What runs TensorFlow's graphs.
     pub tensorflow: tensorflow::Library,
-    /// Whether TensorFlow runs also the small graphs that need no library: they give the same, so
-    /// that this is for tests of graphs.
+    /// Whether TensorFlow also runs the small graphs that the kernels could run. The results are the same, so this
+    /// is for tests of graphs.
     pub without_kernels: bool,
     /// What compiles and runs computations in XLA.
     pub xla: xla::Library,
-    /// What compiles a computation that holds other intrinsics than those that are run as they
-    /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
-    /// are called.
+    /// Compiles a computation that uses intrinsics that the evaluator does not implement, or whose functions
+    /// are sent to workers. Without it, these intrinsics fail when they are called.
     pub compile: Option<Arc<Compile>>,
     /// Is asked before the leaves of this crate to prepare a compiled computation.
     pub leaf: Option<Arc<PrepareLeaf>>,
@@ -75,33 +74,35 @@ impl fmt::Debug for Options {
 pub struct Executor(Arc<Runtime>);
 
 pub(crate) struct Runtime {
+    options: Options,
     tensorflow: TensorFlow,
     xla: Xla,
     threads: usize,
     pool: OnceLock<ThreadPool>,
-    compile: Option<Arc<Compile>>,
-    leaf: Option<Arc<PrepareLeaf>>,
-    data: Option<Arc<dyn DataBackend>>,
-    workers: Option<Arc<dyn Workers>>,
 }
 
 impl Runtime {
-    /// The code of a computation, compiled first where its intrinsics need it, or workers: these
-    /// are sent functions that must not refer to what is around them.
+    /// The code of a computation. It is compiled first if its intrinsics or workers need that: functions that
+    /// workers are sent must not refer to anything around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
         let compilation = compile(comp)?;
-        match &self.compile {
-            Some(to_native) if !compilation.is_native || self.workers.is_some() => {
-                compile(&to_native(comp).map_err(|error| ExecError::Compile(error.into()))?)
+        match &self.options.compile {
+            Some(to_native) if !compilation.is_native || self.workers().is_some() => {
+                compile(&to_native(comp).map_err(|error| EvalError::Compile(error.into()))?)
             }
             _ => Ok(compilation),
         }
+    }
+
+    /// The workers on which programs have their clients.
+    pub(crate) fn workers(&self) -> Option<&dyn Workers> {
+        self.options.workers.as_deref()
     }
 }
 
 impl Host for Runtime {
     fn prepare_leaf(&self, comp: &CompiledComputation, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-        if let Some(prepare) = &self.leaf
+        if let Some(prepare) = &self.options.leaf
             && let Some(prepared) = prepare(comp, ty)?
         {
             return Ok(prepared);
@@ -113,7 +114,7 @@ impl Host for Runtime {
     }
 
     fn data(&self) -> Option<&dyn DataBackend> {
-        self.data.as_deref()
+        self.options.data.as_deref()
     }
 
     fn datasets(&self) -> &dyn ReadDataset {
@@ -154,13 +155,12 @@ impl Executor {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow = TensorFlow::new(tensorflow::TensorFlowOptions {
-            library: options.tensorflow,
+            library: options.tensorflow.clone(),
             kernels: !options.without_kernels,
             ..Default::default()
         });
-        let xla = Xla::new(xla::XlaOptions { library: options.xla, ..Default::default() });
-        let (compile, leaf, data, workers) = (options.compile, options.leaf, options.data, options.workers);
-        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, data, workers }))
+        let xla = Xla::new(xla::XlaOptions { library: options.xla.clone(), ..Default::default() });
+        Self(Arc::new(Runtime { options, tensorflow, xla, threads, pool: OnceLock::new() }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {
@@ -173,9 +173,9 @@ impl Executor {
         &self.0.tensorflow
     }
 
-    /// Lets go of prepared computations that nobody has used for a while, and sets the gauges
-    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared, so only who
-    /// runs for long calls this now and then, as [`serve`](crate::service::serve) does.
+    /// Drops prepared computations that nobody has used for a while, and sets the gauges
+    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared. Only a program
+    /// that runs for long needs to call this now and then, as [`serve`](crate::service::serve) does.
     pub fn tidy(&self) {
         for (leaf, (n_prepared, bytes)) in [("TensorFlow", self.0.tensorflow.tidy()), ("XLA", self.0.xla.tidy())] {
             metrics::gauge!("tff_prepared", "leaf" => leaf).set(n_prepared as f64);
@@ -203,8 +203,8 @@ impl Executor {
     /// Prepares a computation to be run, once or many times.
     ///
     /// # Errors
-    /// [`ExecError::UnboundReference`] where it is not closed, [`ExecError::Limit`] where it is nested too
-    /// deeply, [`ExecError::Compile`] where [`Options::compile`] is needed and fails.
+    /// [`EvalError::UnboundReference`] where it is not closed, [`ExecError::Limit`] where it is nested too
+    /// deeply, [`EvalError::Compile`] where [`Options::compile`] is needed and fails.
     pub fn prepare(&self, comp: &Comp) -> Result<Program, ExecError> {
         Ok(Program::new(self.clone(), comp.ty().clone(), self.0.load(comp)?))
     }

@@ -4,7 +4,7 @@ use super::Executor;
 use crate::composing::Children;
 use crate::eval::{CallOptions, Compilation, Context, Elsewhere, Want};
 use crate::values::{check, check_n_clients, conform, infer_cardinality};
-use crate::{ExecError, Value};
+use crate::{ExecError, Place, Value};
 use std::sync::Arc;
 use tff_types::{Placement, Type};
 
@@ -21,7 +21,7 @@ impl Program {
         Self { executor, ty, compilation: Arc::new(compilation) }
     }
 
-    /// The type of the computation: a function type for what has to be called.
+    /// The type of the computation. A function type if it has to be called.
     #[must_use]
     pub const fn ty(&self) -> &Type {
         &self.ty
@@ -33,8 +33,8 @@ impl Program {
     /// The number of clients follows from values of the argument that are not all-equal; where it
     /// is given too, it must agree.
     ///
-    /// Where there are [`Workers`](crate::Workers), the clients' part is done there, and again on those that are left
-    /// if one is lost meanwhile.
+    /// If there are [`Workers`](crate::Workers), the clients' part is done there. If one is lost, the program runs
+    /// again on those that are left.
     ///
     /// # Errors
     /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`]; [`ExecError::Mismatch`]
@@ -54,7 +54,7 @@ impl Program {
         options: &CallOptions,
     ) -> Result<Value, ExecError> {
         let n_clients = cardinality(argument.as_ref(), n_clients)?;
-        match (&self.executor.runtime().workers, n_clients) {
+        match (self.executor.runtime().workers(), n_clients) {
             (Some(workers), Some(n_clients @ 1..)) => workers.run(check_n_clients(n_clients)?, &mut |children| {
                 let children = Children::new(children, options);
                 self.call_on(Some(&children), argument.clone(), Some(n_clients), options)
@@ -83,7 +83,7 @@ impl Program {
             (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
             (Some(parameter), None) => return Err(ExecError::MissingArgument(parameter.to_string())),
             (Some(parameter), Some(argument)) => {
-                check(argument, parameter, n_clients).map_err(|error| error.at("argument"))?;
+                check(argument, parameter, n_clients).map_err(|error| error.at(Place::Argument))?;
             }
         }
         conform(ctx.apply(&value, argument)?, &function.result, n_clients)
@@ -92,10 +92,10 @@ impl Program {
 
 /// The number of clients that the argument implies and the caller gives.
 fn cardinality(argument: Option<&Value>, given: Option<usize>) -> Result<Option<usize>, ExecError> {
-    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at("argument"))?.flatten();
+    let implied = argument.map(infer_cardinality).transpose().map_err(|error| error.at(Place::Argument))?.flatten();
     match (implied, given) {
         (Some(found), Some(expected)) if found != expected => {
-            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at("argument"))
+            Err(ExecError::Cardinality { placement: Placement::Clients, expected, found }.at(Place::Argument))
         }
         (implied, given) => Ok(implied.or(given)),
     }

@@ -1,8 +1,8 @@
 //! The connection to one worker: calls with deadlines, and what their failures mean.
 
 use super::{Compression, RemoteOptions};
-use crate::ExecError;
 use crate::values::status_code;
+use crate::{ExecError, WorkerError};
 use std::error::Error;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,17 +57,17 @@ impl Connection {
     /// A client of the worker at `host:port`, which connects when it is first used. Within a runtime.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`] for what is no address, or for wrong certificates.
+    /// [`WorkerError::Unavailable`] for what is no address, or for wrong certificates.
     pub(super) fn new(address: &str, options: &RemoteOptions) -> Result<Self, ExecError> {
         let name: Arc<str> = Arc::from(address);
-        let unusable = |reason: String| ExecError::WorkerUnavailable { worker: name.clone(), reason };
+        let unusable = |reason: String| WorkerError::Unavailable { worker: name.clone(), reason };
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let is_address = address.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty() && !host.contains(['/', '@', '?', '#']) && port.parse::<u16>().is_ok()
         });
         let endpoint = is_address.then(|| Endpoint::from_shared(format!("{scheme}://{address}")));
         let Some(Ok(mut endpoint)) = endpoint else {
-            return Err(unusable("expected an address, host:port".to_owned()));
+            return Err(unusable("expected an address, host:port".to_owned()).into());
         };
         if let Some(tls) = &options.tls {
             let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca));
@@ -130,14 +130,14 @@ impl Connection {
     }
 
     pub(super) fn unavailable(&self, reason: impl Into<String>) -> ExecError {
-        ExecError::WorkerUnavailable { worker: self.name.clone(), reason: reason.into() }
+        WorkerError::Unavailable { worker: self.name.clone(), reason: reason.into() }.into()
     }
 
     /// Calls the worker, and again after a moment where that is safe and may help.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`], also when there is no answer within the deadline;
-    /// [`ExecError::Worker`] for what the worker answers.
+    /// [`WorkerError::Unavailable`], also when there is no answer within the deadline;
+    /// [`WorkerError::Failed`] for what the worker answers.
     pub(super) async fn call<T, F>(&self, rpc: Rpc, send: impl Fn(Client) -> F) -> Result<T, ExecError>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -171,7 +171,7 @@ impl Connection {
         }
         let message = if status.message().is_empty() { rpc.name } else { status.message() };
         let (worker, code) = (self.name.clone(), status_code::name(status.code().into()));
-        ExecError::Worker { worker, status: code, message: first_line(message) }
+        WorkerError::Failed { worker, status: code, message: first_line(message) }.into()
     }
 }
 

@@ -1,7 +1,7 @@
 //! An executor on a worker. It gives values their numbers before the calls that make them are done.
 
 use super::connection::{Client, Connection, Rpc};
-use crate::{Child, ExecError, Receive};
+use crate::{Child, ExecError, Receive, SessionError, WorkerError};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -22,7 +22,6 @@ const GET_EXECUTOR: Rpc = Rpc { name: "GetExecutor", is_repeatable: true, is_qui
 const CREATE_VALUE: Rpc = Rpc { name: "CreateValue", is_repeatable: false, is_quick: false };
 const CREATE_CALL: Rpc = Rpc { name: "CreateCall", is_repeatable: false, is_quick: false };
 const CREATE_STRUCT: Rpc = Rpc { name: "CreateStruct", is_repeatable: false, is_quick: false };
-const CREATE_SELECTION: Rpc = Rpc { name: "CreateSelection", is_repeatable: false, is_quick: false };
 const COMPUTE: Rpc = Rpc { name: "Compute", is_repeatable: true, is_quick: false };
 const DISPOSE: Rpc = Rpc { name: "Dispose", is_repeatable: true, is_quick: true };
 const DISPOSE_EXECUTOR: Rpc = Rpc { name: "DisposeExecutor", is_repeatable: false, is_quick: true };
@@ -92,7 +91,7 @@ impl RemoteExecutor {
     /// Asks a worker for an executor. `open` is held for as long as the worker has anything of it.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`], [`ExecError::Worker`].
+    /// [`WorkerError::Unavailable`], [`WorkerError::Failed`].
     pub(super) async fn open(
         connection: Arc<Connection>,
         n_clients: usize,
@@ -164,15 +163,6 @@ impl RemoteExecutor {
         id
     }
 
-    /// Creates the element of a struct value at this position, which programs do not ask of workers.
-    pub fn create_selection(&self, source: u64, index: u32) -> u64 {
-        self.create(CREATE_SELECTION, &[source], move |mut client, executor, source| {
-            let (source_ref, index) = (source.into_iter().next(), index.cast_signed());
-            let request = pb::CreateSelectionRequest { executor: Some(executor), source_ref, index };
-            async move { Ok(client.create_selection(request).await?.into_inner().value_ref) }
-        })
-    }
-
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,7 +177,7 @@ impl Table {
     }
 
     fn reference(&self, id: u64) -> Result<Reference, ExecError> {
-        self.values.get(&id).map(|value| value.reference.clone()).ok_or(ExecError::UnknownValue(id))
+        self.values.get(&id).map(|value| value.reference.clone()).ok_or_else(|| SessionError::UnknownValue(id).into())
     }
 }
 
@@ -304,7 +294,7 @@ async fn dispose_executor(connection: &Connection, executor: pb::ExecutorId) {
         async move { client.dispose_executor(request).await }
     };
     let disposed = connection.call(DISPOSE_EXECUTOR, send).await;
-    if matches!(disposed, Err(ExecError::WorkerUnavailable { .. })) {
+    if matches!(disposed, Err(ExecError::Worker(WorkerError::Unavailable { .. }))) {
         connection.left_behind().push(executor);
     }
     note(disposed);

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::{RemoteExecutor, RemoteOptions};
-use crate::{Child, ExecError, Value, Workers};
+use crate::{Child, ExecError, Value, WorkerError, Workers};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl RemoteWorkers {
     /// are connected to when they are needed.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`] for what is no address, and for no address at all;
+    /// [`WorkerError::Unavailable`] for what is no address, and for no address at all;
     /// [`ExecError::Library`] where no threads can be started.
     pub fn new(addresses: &[impl AsRef<str>], options: &RemoteOptions) -> Result<Self, ExecError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -121,7 +121,7 @@ impl RemoteWorkers {
     /// Executors for this many clients, 1 or more, spread over the workers that answer.
     ///
     /// # Errors
-    /// [`ExecError::WorkerUnavailable`] where none is left, [`ExecError::Worker`] for what one answers.
+    /// [`WorkerError::Unavailable`] where none is left, [`WorkerError::Failed`] for what one answers.
     pub fn executors(&self, n_clients: usize) -> Result<Vec<Arc<RemoteExecutor>>, ExecError> {
         let mut last = None;
         loop {
@@ -137,7 +137,7 @@ impl RemoteWorkers {
             for (member, executor) in members.iter().zip(opened) {
                 match executor {
                     Ok(executor) => executors.push(executor),
-                    Err(error @ ExecError::WorkerUnavailable { .. }) => {
+                    Err(error @ ExecError::Worker(WorkerError::Unavailable { .. })) => {
                         member.connection.lose();
                         tracing::warn!("{error}");
                         lost = Some(error);
@@ -186,7 +186,7 @@ impl RemoteWorkers {
 }
 
 fn none_left() -> ExecError {
-    ExecError::WorkerUnavailable { worker: Arc::from("any"), reason: "none is left".to_owned() }
+    WorkerError::Unavailable { worker: Arc::from("any"), reason: "none is left".to_owned() }.into()
 }
 
 impl Workers for RemoteWorkers {
@@ -201,7 +201,7 @@ impl Workers for RemoteWorkers {
             let executors = self.executors(n_clients)?;
             let children = executors.into_iter().map(|executor| executor as Arc<dyn Child>).collect();
             let error = match round(children) {
-                Err(error) if matches!(error.cause(), ExecError::WorkerUnavailable { .. }) => error,
+                Err(error) if matches!(error.cause(), ExecError::Worker(WorkerError::Unavailable { .. })) => error,
                 outcome => return outcome,
             };
             // A worker that has lost its values needs a new executor; a worker that is gone cannot make one.

@@ -1,6 +1,6 @@
 //! From errors to the status codes of the protocol.
 
-use crate::ExecError;
+use crate::{EvalError, ExecError, SessionError, WireError, WorkerError};
 use tff_ir::ArrayError;
 use tff_types::Brief;
 use tonic::{Code, Status};
@@ -10,35 +10,32 @@ use tonic::{Code, Status};
 const MAX_MESSAGE: usize = 1000;
 
 /// The status for an error. Never `UNAVAILABLE` or `FAILED_PRECONDITION`, at which TFF's client
-/// would repeat the whole invocation for ever: nothing that a computation does is cured by that.
+/// would repeat the whole invocation for ever. Repeating never cures what a computation does.
 pub(super) fn of(error: ExecError) -> Status {
     let code = match error.cause() {
-        ExecError::UnboundReference(_) | ExecError::IndexOutOfRange { .. } | ExecError::UnknownValue(_) => {
-            Code::NotFound
-        }
-        ExecError::Empty
-        | ExecError::Unsupported(_)
-        | ExecError::Array(ArrayError::Missing(_) | ArrayError::RawStrings) => Code::Unimplemented,
+        ExecError::IndexOutOfRange { .. }
+        | ExecError::Eval(EvalError::UnboundReference(_))
+        | ExecError::Session(SessionError::UnknownValue(_)) => Code::NotFound,
+        ExecError::Unsupported(_)
+        | ExecError::Array(ArrayError::Missing(_) | ArrayError::RawStrings)
+        | ExecError::Decode(WireError::Empty) => Code::Unimplemented,
         ExecError::Placement(_) => Code::Unknown,
-        ExecError::Limit { .. } | ExecError::LiveBytes { .. } => Code::ResourceExhausted,
+        ExecError::Limit { .. } | ExecError::Session(SessionError::LiveBytes { .. }) => Code::ResourceExhausted,
         ExecError::GivenUp => Code::Cancelled,
         ExecError::Deadline => Code::DeadlineExceeded,
         // Of a worker behind this one. To repeat is what helps there.
-        ExecError::WorkerUnavailable { .. } => Code::Unavailable,
+        ExecError::Worker(WorkerError::Unavailable { .. }) => Code::Unavailable,
         ExecError::Library { .. }
         | ExecError::Run { .. }
         | ExecError::Own(_)
-        | ExecError::Worker { .. }
+        | ExecError::Worker(WorkerError::Failed { .. })
         | ExecError::Internal(_) => Code::Internal,
         ExecError::Mismatch { .. }
-        | ExecError::Data(_)
         | ExecError::MissingArgument(_)
         | ExecError::UnexpectedArgument
         | ExecError::Cardinality { .. }
         | ExecError::UnknownCardinality
-        | ExecError::UnknownIntrinsic(_)
-        | ExecError::SecureAggregation(_)
-        | ExecError::Compile(_)
+        | ExecError::Eval(_)
         | ExecError::Prepare { .. }
         | ExecError::Array(_)
         | ExecError::Type(_)

@@ -1,6 +1,6 @@
 //! Counts what is alive: values under numbers, and the payloads that peers sent.
 
-use crate::ExecError;
+use crate::{ExecError, SessionError};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +20,11 @@ impl Live {
     /// Counts a payload as alive until the last part of it is dropped.
     ///
     /// # Errors
-    /// [`ExecError::LiveBytes`] where that is more than may be alive.
+    /// [`SessionError::LiveBytes`] where that is more than may be alive.
     pub(crate) fn receive(self: &Arc<Self>, bytes: usize) -> Result<Arc<Received>, ExecError> {
         let within = |alive: usize| alive.checked_add(bytes).filter(|&sum| sum <= self.max_bytes);
         let counted = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-        counted.map_err(|alive| ExecError::LiveBytes { bytes, alive, limit: self.max_bytes })?;
+        counted.map_err(|alive| SessionError::LiveBytes { bytes, alive, limit: self.max_bytes })?;
         gauge_bytes().increment(bytes as f64);
         Ok(Arc::new(Received { live: self.clone(), bytes }))
     }

@@ -7,7 +7,7 @@ mod work;
 use crate::eval::{Context, Control, Host, Part, Want};
 use crate::executor::Runtime;
 use crate::values::wire::{Dialect, ReadComputation, Reader, Writer, computations};
-use crate::{ExecError, Executor};
+use crate::{ExecError, Executor, SessionError, WireError};
 use bytes::Bytes;
 use lazy::Lazy;
 use live::Received;
@@ -123,8 +123,8 @@ impl Session {
     /// struct or in a federated value.
     ///
     /// # Errors
-    /// [`ExecError::Empty`] for an empty message, [`ExecError::LiveBytes`],
-    /// [`ExecError::UnboundReference`], and whatever is wrong with the value itself.
+    /// [`WireError::Empty`] for an empty message, [`SessionError::LiveBytes`],
+    /// [`EvalError::UnboundReference`], and whatever is wrong with the value itself.
     pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
         let received = self.live.receive(value.encoded_len())?;
         if let Some(pb::value::Value::Computation(comp)) = &value.value {
@@ -170,7 +170,7 @@ impl Session {
             // It asks for them in the order in which they were started.
             let computed = |_: &pb::Computation, _: Option<&Type>| {
                 let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-                part.map_or(Err(ExecError::Empty), Part::into_value)
+                part.ok_or_else(no_input)?.into_value()
             };
             let wrap = |bytes: Bytes| received.count(bytes);
             let (computation, wrap): (Option<&ReadComputation<'_>>, Option<&dyn Fn(Bytes) -> Bytes>) =
@@ -184,7 +184,7 @@ impl Session {
     }
 
     fn computation(&self, message: &pb::Computation) -> Result<Computation, ExecError> {
-        let kind = message.computation.as_ref().ok_or(ExecError::Empty)?;
+        let kind = message.computation.as_ref().ok_or(WireError::Empty)?;
         let compiled = Comp::from_proto_lenient(message)
             .map_err(ExecError::from)
             .and_then(|comp| self.executor.runtime().load(&comp));
@@ -205,7 +205,7 @@ impl Session {
     /// Creates the value of a call; the call starts when function and argument are there.
     ///
     /// # Errors
-    /// [`ExecError::UnknownValue`].
+    /// [`SessionError::UnknownValue`].
     pub fn create_call(&self, function: u64, argument: Option<u64>) -> Result<u64, ExecError> {
         let mut inputs = vec![self.value(function)?];
         if let Some(argument) = argument {
@@ -214,7 +214,7 @@ impl Session {
         let (value, job) = self.job(&inputs);
         Lazy::when_all_done(inputs, move |inputs| {
             let mut inputs = inputs.into_iter();
-            match inputs.next().map_or(Err(ExecError::Empty), Part::into_value) {
+            match inputs.next().ok_or_else(no_input).and_then(Part::into_value) {
                 Ok(function) => job.start(move |ctx| ctx.apply_part(&function, inputs.next(), &Want::Parts)),
                 Err(error) => job.result.set(error.into()),
             }
@@ -225,7 +225,7 @@ impl Session {
     /// Creates a struct of values.
     ///
     /// # Errors
-    /// [`ExecError::UnknownValue`].
+    /// [`SessionError::UnknownValue`].
     pub fn create_struct(&self, elements: &[u64]) -> Result<u64, ExecError> {
         let inputs = elements.iter().map(|&id| self.value(id)).collect::<Result<Vec<_>, ExecError>>()?;
         let value = self.derive(inputs, Part::structure);
@@ -235,11 +235,11 @@ impl Session {
     /// Creates the element of a struct value at this position.
     ///
     /// # Errors
-    /// [`ExecError::UnknownValue`]; where the struct is there already, what is wrong with the
+    /// [`SessionError::UnknownValue`]; where the struct is there already, what is wrong with the
     /// selection.
     pub fn create_selection(&self, source: u64, index: u32) -> Result<u64, ExecError> {
         let want = Want::Element(usize::try_from(index).unwrap_or(usize::MAX), &Want::Parts);
-        let select = move |inputs: Vec<Part>| inputs.first().map_or(ExecError::Empty.into(), |it| it.get(&want));
+        let select = move |inputs: Vec<Part>| inputs.first().map_or_else(|| no_input().into(), |it| it.get(&want));
         let value = self.derive(vec![self.value(source)?], select);
         if let Some(Part::Failed(error)) = value.peek() {
             return Err(*error);
@@ -252,7 +252,7 @@ impl Session {
     /// The caller keeps what is returned for as long as it wants the value.
     ///
     /// # Errors
-    /// [`ExecError::UnknownValue`]; what the value itself failed with goes to `receive`.
+    /// [`SessionError::UnknownValue`]; what the value itself failed with goes to `receive`.
     pub fn compute(
         &self,
         id: u64,
@@ -260,7 +260,7 @@ impl Session {
     ) -> Result<Waiting, ExecError> {
         let (value, source) = {
             let table = self.read();
-            let entry = table.entries.get(&id).ok_or(ExecError::UnknownValue(id))?;
+            let entry = table.entries.get(&id).ok_or(SessionError::UnknownValue(id))?;
             (entry.value.clone(), entry.source.clone())
         };
         let waiting = Waiting { _need: value.need(), value };
@@ -279,7 +279,7 @@ impl Session {
     /// Forgets values; work that is under way goes on only for others that need it.
     ///
     /// # Errors
-    /// [`ExecError::UnknownValue`] for the first that does not exist, when all others are gone.
+    /// [`SessionError::UnknownValue`] for the first that does not exist, when all others are gone.
     pub fn dispose(&self, ids: &[u64]) -> Result<(), ExecError> {
         let mut disposed = Vec::with_capacity(ids.len());
         let mut unknown = None;
@@ -294,7 +294,7 @@ impl Session {
         }
         // Dropped here, outside the lock: freeing large values takes time.
         drop(disposed);
-        unknown.map_or(Ok(()), |id| Err(ExecError::UnknownValue(id)))
+        unknown.map_or(Ok(()), |id| Err(SessionError::UnknownValue(id).into()))
     }
 
     /// Forgets every value.
@@ -330,7 +330,11 @@ impl Session {
     }
 
     fn value(&self, id: u64) -> Result<Lazy, ExecError> {
-        self.read().entries.get(&id).map(|entry| entry.value.clone()).ok_or(ExecError::UnknownValue(id))
+        self.read()
+            .entries
+            .get(&id)
+            .map(|entry| entry.value.clone())
+            .ok_or_else(|| SessionError::UnknownValue(id).into())
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Table> {
@@ -390,7 +394,7 @@ impl Job {
                     return self.result.set(ExecError::GivenUp.into());
                 }
                 let ctx = Context::new(&*runtime, Some(self.n_clients), Control::ending(self.work.given_up()));
-                // A panic would leave the value pending for ever; it is a bug, told as an error.
+                // A panic is a bug. Reported as an error, it does not leave the value pending for ever.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 self.result.set(outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into()));
             }
@@ -400,4 +404,9 @@ impl Job {
             Err(error) => result.set(error.into()),
         }
     }
+}
+
+/// What a value is made of is counted when work on it begins, so this is a bug.
+fn no_input() -> ExecError {
+    ExecError::Internal("a value was computed without what it is made of")
 }

@@ -33,10 +33,10 @@ impl Clients {
 /// While a program runs whose clients are on workers, the values may be there. Only the evaluator
 /// ever has such an object: results and what functions are given are always here.
 #[derive(Clone)]
-pub struct ClientValues(Place);
+pub struct ClientValues(Members);
 
 #[derive(Clone)]
-enum Place {
+enum Members {
     Here(Arc<[Value]>),
     Elsewhere(Arc<dyn HeldElsewhere>),
 }
@@ -52,14 +52,14 @@ pub(crate) trait HeldElsewhere: Any + fmt::Debug + Send + Sync {
 
 impl ClientValues {
     pub(crate) fn held_elsewhere(values: Arc<dyn HeldElsewhere>) -> Self {
-        Self(Place::Elsewhere(values))
+        Self(Members::Elsewhere(values))
     }
 
     /// The values, if somebody else holds them.
     pub(crate) fn elsewhere(&self) -> Option<&dyn HeldElsewhere> {
         match &self.0 {
-            Place::Here(_) => None,
-            Place::Elsewhere(values) => Some(&**values),
+            Members::Here(_) => None,
+            Members::Elsewhere(values) => Some(&**values),
         }
     }
 
@@ -69,8 +69,8 @@ impl ClientValues {
     /// [`ExecError::Internal`] if somebody else holds them; the holder then computes with them.
     pub(crate) fn here(&self) -> Result<&[Value], ExecError> {
         match &self.0 {
-            Place::Here(values) => Ok(values),
-            Place::Elsewhere(_) => Err(ExecError::Internal("values that workers hold were taken for values here")),
+            Members::Here(values) => Ok(values),
+            Members::Elsewhere(_) => Err(ExecError::Internal("values that workers hold were taken for values here")),
         }
     }
 
@@ -78,8 +78,8 @@ impl ClientValues {
     #[must_use]
     pub fn n_clients(&self) -> usize {
         match &self.0 {
-            Place::Here(values) => values.len(),
-            Place::Elsewhere(values) => values.n_clients(),
+            Members::Here(values) => values.len(),
+            Members::Elsewhere(values) => values.n_clients(),
         }
     }
 }
@@ -89,29 +89,29 @@ impl Deref for ClientValues {
 
     fn deref(&self) -> &[Value] {
         match &self.0 {
-            Place::Here(values) => values,
-            Place::Elsewhere(_) => &[],
+            Members::Here(values) => values,
+            Members::Elsewhere(_) => &[],
         }
     }
 }
 
 impl From<Arc<[Value]>> for ClientValues {
     fn from(values: Arc<[Value]>) -> Self {
-        Self(Place::Here(values))
+        Self(Members::Here(values))
     }
 }
 
 impl FromIterator<Value> for ClientValues {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Self {
-        Self(Place::Here(values.into_iter().collect()))
+        Self(Members::Here(values.into_iter().collect()))
     }
 }
 
 impl fmt::Debug for ClientValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Here(values) => values.fmt(f),
-            Place::Elsewhere(values) => values.fmt(f),
+            Members::Here(values) => values.fmt(f),
+            Members::Elsewhere(values) => values.fmt(f),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tff_exec::remote::{Compression, RemoteOptions, RemoteWorkers};
 use tff_exec::service::ServerOptions;
-use tff_exec::{Child, ExecError, Executor, Options, Program, Sequence, Value, Workers};
+use tff_exec::{Child, ExecError, Executor, Options, Program, Sequence, SessionError, Value, WorkerError, Workers};
 use tff_ir::text::{Environment, parse};
 use tff_ir::{Array, Scalar};
 use tff_proto::v0 as pb;
@@ -200,7 +200,7 @@ fn check_lost_midway(end: End, options: &RemoteOptions, reason: &str) {
     let proxy = Proxy::start(servers.ports[1], 400_000, end);
     let program = prepare(text, Some(workers(&[servers.ports[0], proxy.port], &without_retries)));
     let error = program.call(Some(numbered(5, member)), None).unwrap_err();
-    assert!(matches!(error.cause(), ExecError::WorkerUnavailable { .. }), "{error}");
+    assert!(matches!(error.cause(), ExecError::Worker(WorkerError::Unavailable { .. })), "{error}");
     let named = format!("worker localhost:{} is unavailable: {reason}", proxy.port);
     assert!(error.to_string().contains(&named), "{error}");
 
@@ -242,7 +242,7 @@ fn a_worker_lost_while_it_computes_is_named() {
     other.runtime.shutdown_background();
     let error = running.join().unwrap().unwrap_err();
     assert!(
-        matches!(error.cause(), ExecError::WorkerUnavailable { worker, .. } if worker.ends_with(&ports[1].to_string())),
+        matches!(error.cause(), ExecError::Worker(WorkerError::Unavailable { worker, .. }) if worker.ends_with(&ports[1].to_string())),
         "{error}"
     );
 }
@@ -309,18 +309,19 @@ fn an_executor_makes_values_step_by_step() {
     let pair = executor.create_value(crate::computation("(x:int32 -> <x,<x>>)"));
     let argument = executor.create_value(crate::int(5));
     let call = executor.create_call(pair, Some(argument));
-    let second = executor.create_selection(call, 1);
-    let both = executor.create_struct(&[argument, second]);
-    let inner = executor.create_selection(both, 1);
-    let five = executor.create_selection(inner, 0);
+    let both = executor.create_struct(&[argument, call]);
+    let inner = executor.create_value(crate::computation("(x:<int32,<int32,<int32>>> -> x[1][1][0])"));
+    let five = executor.create_call(inner, Some(both));
     assert_eq!(compute(five).unwrap(), crate::int(5));
-    let beyond = executor.create_selection(executor.create_selection(both, 7), 0);
-    let error = compute(beyond).unwrap_err();
-    insta::assert_snapshot!(message(&error, servers.ports[0]), @"worker localhost:PORT: index 7 is out of range for a struct of 2 elements (NOT_FOUND)");
+    let wrong = executor.create_struct(&[both, executor.create_call(argument, None)]);
+    let error = compute(wrong).unwrap_err();
+    insta::assert_snapshot!(message(&error, servers.ports[0]), @"worker localhost:PORT: expected a function, found int32 (INVALID_ARGUMENT)");
     executor.dispose(five);
     executor.dispose(five);
-    assert!(matches!(compute(five), Err(ExecError::UnknownValue(id)) if id == five));
-    assert!(matches!(compute(executor.create_call(five, None)), Err(ExecError::UnknownValue(id)) if id == five));
+    assert!(matches!(compute(five), Err(ExecError::Session(SessionError::UnknownValue(id))) if id == five));
+    assert!(
+        matches!(compute(executor.create_call(five, None)), Err(ExecError::Session(SessionError::UnknownValue(id))) if id == five)
+    );
 }
 
 #[test]

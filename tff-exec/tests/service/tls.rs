@@ -2,9 +2,9 @@
 
 use crate::peer::Server;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use tff_exec::ExecError;
 use tff_exec::remote::{RemoteOptions, RemoteTls, RemoteWorkers};
 use tff_exec::service::{ServerOptions, Tls};
+use tff_exec::{ExecError, WorkerError};
 use tff_proto::v0::GetExecutorRequest;
 use tff_proto::v0::executor_group_client::ExecutorGroupClient;
 use tonic::Code;
@@ -98,7 +98,7 @@ async fn workers_are_asked_with_the_same_keys() {
     let asked = tokio::task::spawn_blocking(move || {
         assert_eq!(ask(&authority, Some(clients.sign("someone"))).unwrap(), 1);
         for (ca, identity) in [(&authority, None), (&clients, Some(clients.sign("someone")))] {
-            assert!(matches!(ask(ca, identity), Err(ExecError::WorkerUnavailable { .. })));
+            assert!(matches!(ask(ca, identity), Err(ExecError::Worker(WorkerError::Unavailable { .. }))));
         }
         let options = |ca: &[u8]| {
             let mut options = RemoteOptions::default();

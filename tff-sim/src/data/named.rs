@@ -7,7 +7,7 @@ use crate::files::{FileError, name_of, parse_toml, read_text};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tff_exec::{DataBackend, ExecError, Value};
+use tff_exec::{DataBackend, EvalError, ExecError, Value};
 use tff_ir::DataContent;
 use tff_types::Type;
 
@@ -103,12 +103,13 @@ impl DataBackend for NamedSources {
     fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError> {
         let names: Vec<&str> = self.sources.keys().map(String::as_str).collect();
         match data {
-            DataContent::Uri(uri) => self.find(uri, ty).map_err(|error| ExecError::Data(error.to_string())),
-            DataContent::Any(content) => Err(ExecError::Data(format!(
+            DataContent::Uri(uri) => self.find(uri, ty).map_err(|error| EvalError::Data(error.to_string()).into()),
+            DataContent::Any(content) => Err(EvalError::Data(format!(
                 "expected a uri of one of the sources {}, found a message {} for {ty}",
                 names.join(", "),
                 content.type_url
-            ))),
+            ))
+            .into()),
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::graph::{TensorName, canonical_dataset};
 use super::status::LEAF;
 use crate::values::{check_tensor, steps};
-use crate::{ExecError, Sequence, Tensor, Value};
+use crate::{ExecError, Place, Sequence, Tensor, Value};
 use tff_ir::{SequenceBinding, TensorFlowBinding};
-use tff_types::{DType, Step, TensorType, Type, TypeKind};
+use tff_types::{DType, Path, Step, TensorType, Type, TypeKind};
 
 /// A type together with its binding. Leaves are numbered in depth-first order.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(super) struct Endpoint {
     pub(super) dtype: DType,
     /// The type of the elements where the tensor is a dataset, and not what one serializes to.
     pub(super) dataset: Option<Type>,
-    /// Which part of the signature it belongs to, `parameter.x`.
-    pub(super) place: String,
+    /// Which part of the signature it belongs to, as `parameter.x`.
+    pub(super) place: Place,
 }
 
 /// The parameter of a computation, which has one or none.
@@ -44,7 +44,10 @@ impl Parameter {
         endpoints: &mut Vec<Endpoint>,
     ) -> Result<Self, ExecError> {
         match (binding, ty) {
-            (Some(binding), Some(ty)) => Ok(Self(Some((ty.clone(), Slot::bind(binding, ty, "parameter", endpoints)?)))),
+            (Some(binding), Some(ty)) => Ok(Self(Some((
+                ty.clone(),
+                Slot::bind(binding, ty, &Place::Binding("parameter", Path::root()), endpoints)?,
+            )))),
             (None, None) => Ok(Self(None)),
             (Some(_), None) => Err(LEAF.misbound("a binding of a parameter for a type without one")),
             (None, Some(ty)) => Err(LEAF.misbound(format!("no binding of the parameter of type {ty}"))),
@@ -88,13 +91,13 @@ impl Slot {
     pub(super) fn bind(
         binding: &TensorFlowBinding,
         ty: &Type,
-        place: &str,
+        place: &Place,
         endpoints: &mut Vec<Endpoint>,
     ) -> Result<Self, ExecError> {
         let mut endpoint = |name: &str, dtype, dataset| -> Result<usize, ExecError> {
-            let name =
-                TensorName::parse(name).ok_or_else(|| LEAF.misbound(format!("`{name}` names no tensor")).at(place))?;
-            endpoints.push(Endpoint { name, dtype, dataset, place: place.to_owned() });
+            let name = TensorName::parse(name)
+                .ok_or_else(|| LEAF.misbound(format!("`{name}` names no tensor")).at(place.clone()))?;
+            endpoints.push(Endpoint { name, dtype, dataset, place: place.clone() });
             Ok(endpoints.len() - 1)
         };
         match (binding, ty.kind()) {
@@ -111,15 +114,17 @@ impl Slot {
             (TensorFlowBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {
                     let reason = format!("a binding of {} elements for the type {ty}", bindings.len());
-                    return Err(LEAF.misbound(reason).at(place));
+                    return Err(LEAF.misbound(reason).at(place.clone()));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
-                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), endpoints)?;
+                    let slot = Self::bind(binding, &element.ty, &place.part(step.clone()), endpoints)?;
                     Ok((step, slot))
                 });
                 Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
             }
-            (binding, _) => Err(LEAF.misbound(format!("a binding of {} for the type {ty}", kind(binding))).at(place)),
+            (binding, _) => {
+                Err(LEAF.misbound(format!("a binding of {} for the type {ty}", kind(binding))).at(place.clone()))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
 use super::binding::{Endpoint, Fed, Parameter, Slot};
-use super::ffi::{Api, Graph, Native, Operation, Port, Session};
+use super::ffi::{Api, Graph, Native, NativeSession, Operation, Port};
 use super::graph::{self, TensorName};
 use super::pool::Sessions;
 use super::reduce::reductions_to_loops;
@@ -10,13 +10,13 @@ use super::state::State;
 use super::status::LEAF;
 use super::watch::Watch;
 use crate::leaf::Until;
-use crate::{ExecError, LeafError, Tensor, Value};
+use crate::{ExecError, LeafError, Place, Tensor, Value};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use tff_types::{DType, FunctionType};
+use tff_types::{DType, FunctionType, Path};
 
 /// A TensorFlow computation that is ready to be called.
 pub(super) struct Callable {
@@ -58,7 +58,7 @@ impl Callable {
         let mut fed = Vec::new();
         let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed)?;
         let mut fetched = Vec::new();
-        let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched)?;
+        let result = Slot::bind(&comp.result, &ty.result, &Place::Binding("result", Path::root()), &mut fetched)?;
 
         let mut def = graph::decode(&comp.graph)?;
         let mut changed = graph::serialize_datasets(&mut def, &fed, &mut fetched)?;
@@ -77,7 +77,7 @@ impl Callable {
         for (index, endpoint) in fed.iter().enumerate() {
             if indices.insert(endpoint.name.clone(), Source::Argument(index)).is_some() {
                 let reason = format!("two parts of the parameter are bound to `{}`", endpoint.name);
-                return Err(LEAF.misbound(reason).at(endpoint.place.as_str()));
+                return Err(LEAF.misbound(reason).at(endpoint.place.clone()));
             }
             feeds.push(port(&graph, endpoint)?);
         }
@@ -93,7 +93,9 @@ impl Callable {
         }
         let initialize = match &*comp.initialize_op {
             "" => None,
-            name => Some(operation(&graph, name).map_err(|error| error.at("initialize_op"))?),
+            name => {
+                Some(operation(&graph, name).map_err(|error| error.at(Place::Binding("initialize_op", Path::root())))?)
+            }
         };
         let token = token(library, &graph, &comp.session_token)?;
         let sessions = match state {
@@ -133,7 +135,7 @@ impl Callable {
     fn run(&self, argument: &[Arc<Native>], until: &Until) -> Result<Vec<Native>, ExecError> {
         let token = self.token.iter().map(|(port, native)| (port, native));
         let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
-        let run = |session: &Session| {
+        let run = |session: &NativeSession| {
             if let Some(initialize) = &self.initialize {
                 session::run(session, feeds.clone(), &[initialize], &[])?;
             }
@@ -194,7 +196,7 @@ fn port(graph: &Graph, endpoint: &Endpoint) -> Result<Port, ExecError> {
         let found = DType::from_number(number).map_or_else(|| format!("type {number}"), |dtype| dtype.to_string());
         Err(LEAF.misbound(format!("the tensor `{}` is of {found}, not of {}", endpoint.name, endpoint.dtype)))
     };
-    find().map_err(|error: ExecError| error.at(endpoint.place.as_str()))
+    find().map_err(|error: ExecError| error.at(endpoint.place.clone()))
 }
 
 /// What TensorFlow adds to the number of an element type for a variable of it, in graphs of
@@ -213,6 +215,7 @@ fn token(library: &'static Api, graph: &Graph, name: &str) -> Result<Option<(Por
         return Ok(None);
     }
     let name = TensorName::parse(name).ok_or_else(|| LEAF.misbound(format!("`{name}` names no tensor")))?;
-    let endpoint = Endpoint { name, dtype: DType::String, dataset: None, place: "session_token".to_owned() };
+    let endpoint =
+        Endpoint { name, dtype: DType::String, dataset: None, place: Place::Binding("session_token", Path::root()) };
     Ok(Some((port(graph, &endpoint)?, Native::from_string(library, Bytes::new())?)))
 }

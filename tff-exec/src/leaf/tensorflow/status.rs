@@ -3,10 +3,10 @@
 use super::ffi::Failure;
 use crate::LeafError;
 use crate::leaf::one_line;
-use crate::values::Leaf;
+use crate::values::LeafName;
 
 /// The leaf's name in errors.
-pub(super) const LEAF: Leaf = Leaf("TensorFlow");
+pub(super) const LEAF: LeafName = LeafName("TensorFlow");
 
 impl From<Failure> for LeafError {
     fn from(failure: Failure) -> Self {

@@ -4,9 +4,9 @@
 use super::LEAF;
 use super::signature::ArrayShape;
 use crate::values::{check_tensor, steps};
-use crate::{ExecError, Tensor, Value};
+use crate::{ExecError, Place, Tensor, Value};
 use tff_ir::XlaBinding;
-use tff_types::{Step, TensorType, Type, TypeKind};
+use tff_types::{Path, Step, TensorType, Type, TypeKind};
 
 /// A type together with its binding: each tensor with its position in the module's signature.
 ///
@@ -41,11 +41,11 @@ impl Slot {
         parameters: &[ArrayShape],
     ) -> Result<Self, ExecError> {
         let mut side = Side { name: "parameter", shapes: parameters, n_parts: vec![0; parameters.len()] };
-        let slot = Self::bind(binding, ty, side.name, &mut side)?;
+        let slot = Self::bind(binding, ty, &side.place(), &mut side)?;
         match side.n_parts.iter().enumerate().find(|&(_, &n_parts)| n_parts != 1) {
             Some((index, n_parts)) => {
                 let reason = format!("{n_parts} parts are bound to parameter {index} of the module, not one");
-                Err(LEAF.misbound(reason).at("parameter"))
+                Err(LEAF.misbound(reason).at(side.place()))
             }
             None => Ok(slot),
         }
@@ -57,30 +57,31 @@ impl Slot {
     /// [`ExecError::Prepare`], with the place, where type, binding and signature contradict.
     pub(super) fn bind_result(binding: &XlaBinding, ty: &Type, results: &[ArrayShape]) -> Result<Self, ExecError> {
         let mut side = Side { name: "result", shapes: results, n_parts: vec![0; results.len()] };
-        Self::bind(binding, ty, side.name, &mut side)
+        Self::bind(binding, ty, &side.place(), &mut side)
     }
 
     /// `place` is what errors call this part of the side.
-    fn bind(binding: &XlaBinding, ty: &Type, place: &str, side: &mut Side<'_>) -> Result<Self, ExecError> {
+    fn bind(binding: &XlaBinding, ty: &Type, place: &Place, side: &mut Side<'_>) -> Result<Self, ExecError> {
         match (binding, ty.kind()) {
             (XlaBinding::Tensor(index), TypeKind::Tensor(tensor)) => {
-                let position = side.bind(*index, tensor, ty).map_err(|reason| LEAF.misbound(reason).at(place))?;
+                let position =
+                    side.bind(*index, tensor, ty).map_err(|reason| LEAF.misbound(reason).at(place.clone()))?;
                 Ok(Self::Tensor(tensor.clone(), position))
             }
             (XlaBinding::Struct(bindings), TypeKind::Struct(structure)) => {
                 if bindings.len() != structure.len() {
                     let reason = format!("a binding of {} elements for the type {ty}", bindings.len());
-                    return Err(LEAF.misbound(reason).at(place));
+                    return Err(LEAF.misbound(reason).at(place.clone()));
                 }
                 let slots = bindings.iter().zip(steps(structure)).map(|(binding, (step, element))| {
-                    let slot = Self::bind(binding, &element.ty, &format!("{place}{step}"), side)?;
+                    let slot = Self::bind(binding, &element.ty, &place.part(step.clone()), side)?;
                     Ok((step, slot))
                 });
                 Ok(Self::Struct(slots.collect::<Result<_, ExecError>>()?))
             }
             (binding, _) => {
                 let kind = if matches!(binding, XlaBinding::Tensor(_)) { "tensor" } else { "struct" };
-                Err(LEAF.misbound(format!("a binding of a {kind} for the type {ty}")).at(place))
+                Err(LEAF.misbound(format!("a binding of a {kind} for the type {ty}")).at(place.clone()))
             }
         }
     }
@@ -169,6 +170,10 @@ impl Slot {
 }
 
 impl Side<'_> {
+    const fn place(&self) -> Place {
+        Place::Binding(self.name, Path::root())
+    }
+
     /// Binds a tensor to the array at an index, which must be of its type.
     fn bind(&mut self, index: i32, tensor: &TensorType, ty: &Type) -> Result<usize, String> {
         if tensor.dtype.size().is_none() {

@@ -16,7 +16,7 @@ mod signature;
 
 use crate::ExecError;
 use crate::leaf::{Keep, Prepared, recent::Recent};
-use crate::values::Leaf;
+use crate::values::LeafName;
 pub use pjrt::{OptionValue, Plugin};
 use prepared::{Callable, Checked};
 use std::fmt;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use tff_types::FunctionType;
 
 /// The leaf's name in errors.
-const LEAF: Leaf = Leaf("XLA");
+const LEAF: LeafName = LeafName("XLA");
 
 /// About what the machine code of a module takes, whatever its size; beside it the library keeps the
 /// module in several forms.

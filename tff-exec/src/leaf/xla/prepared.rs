@@ -42,7 +42,7 @@ impl Checked {
             };
             Ok((parameter, Slot::bind_result(&comp.result, &ty.result, &signature.results)?))
         };
-        let (parameter, result) = bind().map_err(|error: ExecError| error.at(signature.place.as_str()))?;
+        let (parameter, result) = bind().map_err(|error: ExecError| error.at(signature.place.clone()))?;
         Ok(Self { signature, parameter, result })
     }
 }
@@ -53,7 +53,7 @@ pub(super) struct Callable<R: Runtime> {
     checked: Checked,
     runtime: &'static R,
     executable: OnceLock<Result<R::Executable, ExecError>>,
-    /// None for what is no step of a fold, or where the runtime refuses the module of the fold.
+    /// `None` if the module is not a step of a fold, or if the runtime refuses the module of the fold.
     fold: OnceLock<Option<(Fold, R::Executable)>>,
 }
 
@@ -67,7 +67,7 @@ impl<R: Runtime> Callable<R> {
     fn executable(&self) -> Result<&R::Executable, ExecError> {
         let compile = || {
             let compiled = self.runtime.compile(&self.comp.hlo_module.value, &self.checked.signature);
-            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(self.checked.signature.place.as_str()))
+            compiled.map_err(|failure| LEAF.refuses(failure.into()).at(self.checked.signature.place.clone()))
         };
         self.executable.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
@@ -79,7 +79,7 @@ impl<R: Runtime> Callable<R> {
             let Checked { signature, result, .. } = &self.checked;
             let fold = Fold::new(&self.comp.hlo_module.value, signature, parameter, result)?;
             let executable = self.runtime.compile(&fold.module, &fold.signature);
-            // Then each step is a run.
+            // Without a loop, each step is a run of its own.
             let executable = executable.inspect_err(|error| tracing::debug!(%error, "no loop for a step")).ok()?;
             Some((fold, executable))
         };
@@ -153,7 +153,7 @@ impl<R: Runtime> Callable<R> {
     }
 
     fn failed(&self, failure: Failure) -> ExecError {
-        LEAF.failed(failure.into()).at(self.checked.signature.place.as_str())
+        LEAF.failed(failure.into()).at(self.checked.signature.place.clone())
     }
 }
 

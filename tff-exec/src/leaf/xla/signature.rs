@@ -1,7 +1,7 @@
 //! The signature of a module: which arrays it takes and gives.
 
 use super::LEAF;
-use crate::{ExecError, LeafError};
+use crate::{ExecError, LeafError, Place};
 use std::fmt;
 use tff_ir::Opaque;
 use tff_proto::google::protobuf::Any;
@@ -15,7 +15,7 @@ const MAX_NAME: usize = 100;
 #[derive(Debug)]
 pub(super) struct Signature {
     /// What errors call the module.
-    pub(super) place: String,
+    pub(super) place: Place,
     pub(super) parameters: Vec<ArrayShape>,
     pub(super) results: Vec<ArrayShape>,
     /// Whether the module takes one tuple of its parameters instead of each by itself.
@@ -41,12 +41,12 @@ impl Signature {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             LEAF.refuses(LeafError::Body(format!("{error}{cause}")))
         })?;
-        let place = format!("module `{}`", Brief::start(&proto.name, MAX_NAME));
+        let place = Place::Module(Brief::start(&proto.name, MAX_NAME).to_string().into());
         let shape = proto.host_program_shape.unwrap_or_default();
         Self::of(place.clone(), &shape).map_err(|reason| LEAF.refuses(LeafError::Body(reason)).at(place))
     }
 
-    fn of(place: String, shape: &ProgramShapeProto) -> Result<Self, String> {
+    fn of(place: Place, shape: &ProgramShapeProto) -> Result<Self, String> {
         let (parameters, is_tupled) = match shape.parameters.as_slice() {
             [tuple] if is_tuple(tuple) => (tuple.tuple_shapes.as_slice(), true),
             parameters => (parameters, false),

@@ -2,8 +2,8 @@
 
 use super::dialect::Dialect;
 use super::tensor_proto::array_from_any;
-use crate::ExecError;
 use crate::values::{Clients, Sequence, Tensor, Value, check_tensor, value};
+use crate::{ExecError, WireError};
 use bytes::Bytes;
 use std::sync::Arc;
 use tff_ir::Array;
@@ -49,7 +49,9 @@ impl Reader<'_> {
                 self.dialect.tensor_protos = true;
                 return self.tensor(array_from_any(any)?, ty);
             }
-            (None, None) => return Err(ty.map_or(ExecError::Empty, |ty| ExecError::mismatch(ty, "an empty value"))),
+            (None, None) => {
+                return Err(ty.map_or(WireError::Empty.into(), |ty| ExecError::mismatch(ty, "an empty value")));
+            }
         };
         match kind {
             V::Array(array) => {
@@ -95,7 +97,7 @@ impl Reader<'_> {
                 return Err(ExecError::mismatch(expected, found).at_element(index, None));
             }
             let missing =
-                || declared.map_or(ExecError::Empty, |declared| ExecError::mismatch(&declared.ty, "no value"));
+                || declared.map_or(WireError::Empty.into(), |declared| ExecError::mismatch(&declared.ty, "no value"));
             let member = element.value.as_ref().ok_or_else(missing);
             member
                 .and_then(|member| self.read_at(member, declared.map(|declared| &declared.ty), depth + 1))

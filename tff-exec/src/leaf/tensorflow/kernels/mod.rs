@@ -16,9 +16,9 @@ mod translate;
 use super::binding::{Fed, Parameter, Slot};
 use super::graph::decode;
 use crate::values::nodes::check_dims;
-use crate::{ExecError, Tensor, Value};
+use crate::{ExecError, Place, Tensor, Value};
 use program::Program;
-use tff_types::FunctionType;
+use tff_types::{FunctionType, Path};
 
 /// A TensorFlow computation as a program.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Kernels {
     pub(super) fn new(comp: &tff_ir::TensorFlow, ty: &FunctionType) -> Option<Self> {
         let (mut fed, mut fetched) = (Vec::new(), Vec::new());
         let parameter = Parameter::bind(comp.parameter.as_ref(), ty.parameter.as_ref(), &mut fed).ok()?;
-        let result = Slot::bind(&comp.result, &ty.result, "result", &mut fetched).ok()?;
+        let result =
+            Slot::bind(&comp.result, &ty.result, &Place::Binding("result", Path::root()), &mut fetched).ok()?;
         if !comp.initialize_op.is_empty() {
             return None;
         }
@@ -64,7 +65,7 @@ impl Kernels {
     /// The result of a call, or the tensors again where the program does not know their shapes.
     ///
     /// # Errors
-    /// [`ExecError::Run`] where there is no memory, or the result is not of the type.
+    /// [`ExecError::Run`] if memory runs out, or the result is not of the type.
     pub(super) fn run(&self, arguments: Vec<Tensor>) -> Result<Result<Value, Vec<Tensor>>, ExecError> {
         if !self.program.fits(&arguments) {
             return Ok(Err(arguments));

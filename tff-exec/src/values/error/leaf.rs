@@ -35,9 +35,9 @@ pub enum LeafError {
 
 /// The name of a leaf, for its errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaf(pub(crate) &'static str);
+pub(crate) struct LeafName(pub(crate) &'static str);
 
-impl Leaf {
+impl LeafName {
     /// The leaf cannot prepare a computation.
     pub(crate) fn refuses(self, reason: LeafError) -> ExecError {
         ExecError::Prepare { leaf: self.0, reason }

@@ -1,6 +1,21 @@
-//! What can go wrong when a computation runs.
+//! What can go wrong when a computation runs. What can go wrong only in one part of this crate has a type of
+//! its own, in the files beside this one.
 
-use super::LeafError;
+mod eval;
+mod leaf;
+mod place;
+mod session;
+mod wire;
+mod worker;
+
+pub use eval::EvalError;
+pub use leaf::LeafError;
+pub(crate) use leaf::LeafName;
+pub use place::Place;
+pub use session::SessionError;
+pub use wire::WireError;
+pub use worker::WorkerError;
+
 use std::fmt;
 use std::sync::Arc;
 use tff_ir::{ArrayError, BuildError, CompDecodeError, CompEncodeError};
@@ -24,9 +39,6 @@ pub enum ExecError {
         /// What failed there.
         source: Box<ExecError>,
     },
-    /// A reference to a name that nothing around it binds.
-    #[error("unbound reference `{}`", name(.0))]
-    UnboundReference(Arc<str>),
     /// A value is not of the type that is needed.
     #[error("expected {}, found {}", text(.expected), text(.found))]
     Mismatch {
@@ -62,70 +74,18 @@ pub enum ExecError {
     /// The number of clients is needed and not known.
     #[error("the number of clients is not known from the argument: it must be given")]
     UnknownCardinality,
-    /// A number under which there is no value.
-    #[error("value not found: {0}")]
-    UnknownValue(u64),
-    /// A message without any of its variants.
-    #[error("an empty message: expected a value or a computation")]
-    Empty,
     /// Everyone who needed the value has hung up or disposed of it.
     #[error("the value was given up: nobody waited for it any more")]
     GivenUp,
     /// The deadline of a call has passed.
     #[error("the call did not end within its deadline")]
     Deadline,
-    /// A peer sent more than may be alive at a time.
-    #[error(
-        "a value of {bytes} bytes exceeds the limit of {limit} live bytes, of which {alive} are in use: dispose of values"
-    )]
-    LiveBytes {
-        /// The size of what was sent.
-        bytes: usize,
-        /// How much is alive.
-        alive: usize,
-        /// How much may be.
-        limit: usize,
-    },
-    /// A worker that clients are on cannot be reached, does not answer in time, or does not know
-    /// any more what it held. What was computed can be computed again, without it.
-    #[error("worker {worker} is unavailable: {}", text(.reason))]
-    WorkerUnavailable {
-        /// Its address.
-        worker: Arc<str>,
-        /// What was noticed of it.
-        reason: String,
-    },
-    /// A worker refused something or failed at it, as another would.
-    #[error("worker {worker}: {} ({status})", text(.message))]
-    Worker {
-        /// Its address.
-        worker: Arc<str>,
-        /// The status of the protocol, as `INVALID_ARGUMENT`.
-        status: &'static str,
-        /// The worker's own message.
-        message: String,
-    },
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),
-    /// The computation cannot be compiled to what is run: the error of the compile function.
-    #[error("cannot compile the computation: {}", text(.0))]
-    Compile(Arc<dyn std::error::Error + Send + Sync>),
-    /// An intrinsic that no runtime runs as it stands was called.
-    #[error("the intrinsic `{}` runs only in a compiled computation: compile this one first", name(.0))]
-    UnknownIntrinsic(Arc<str>),
-    /// A secure aggregation, which no runtime here can do. A compiler can put ordinary sums in its place.
-    #[error(
-        "`{}` is a secure aggregation, which this runtime cannot do; where its promise need not be kept, it can be compiled to an ordinary sum",
-        name(.0)
-    )]
-    SecureAggregation(Arc<str>),
     /// Something the runtime does not do.
     #[error("{} is not supported", text(.0))]
     Unsupported(String),
-    /// The value of `data` was not found.
-    #[error("data: {}", text(.0))]
-    Data(String),
     /// A native library is missing or unusable.
     #[error("{library} is not available: {}", text(.reason))]
     Library {
@@ -151,7 +111,7 @@ pub enum ExecError {
         reason: LeafError,
     },
     /// A function that is code of the program itself failed: with that function's own error.
-    #[error("{0}")]
+    #[error("{}", text(.0))]
     Own(Arc<dyn std::error::Error + Send + Sync>),
     /// Evaluation went deeper, or made something larger, than the limit allows.
     #[error("{what} exceeds the limit of {limit}")]
@@ -163,105 +123,44 @@ pub enum ExecError {
     },
     /// A message is not an array.
     #[error("{}", text(.0))]
-    Array(ArrayError),
+    Array(#[from] ArrayError),
     /// A type cannot be built.
     #[error("{}", text(.0))]
-    Type(TypeError),
+    Type(#[from] TypeError),
     /// A uri names no placement.
     #[error("{}", text(.0))]
-    Placement(UnknownPlacement),
+    Placement(#[from] UnknownPlacement),
     /// A message that holds no value, or no valid one.
     #[error("{}", text(.0))]
-    Decode(WireError),
+    Decode(#[from] WireError),
+    /// A computation that cannot be evaluated.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// A worker that failed.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// A request that a session refuses.
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
-/// What can be wrong with the messages that values are read from and written to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// A packed message is another one, or damaged.
-    #[error(transparent)]
-    Any(#[from] AnyError),
-    /// A message is not a type.
-    #[error(transparent)]
-    Type(#[from] TypeDecodeError),
-    /// A type has no message.
-    #[error(transparent)]
-    TypeEncode(#[from] TypeEncodeError),
-    /// A message is not a computation.
-    #[error(transparent)]
-    Comp(#[from] CompDecodeError),
-    /// A computation has no message.
-    #[error(transparent)]
-    CompEncode(#[from] CompEncodeError),
-    /// A function cannot be written as a computation.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-}
-
-macro_rules! from {
-    ($($error:ty => $($variant:ident),+;)*) => {$(
+macro_rules! from_wire {
+    ($($error:ty => $variant:ident),+) => {$(
         impl From<$error> for ExecError {
             fn from(error: $error) -> Self {
-                from!(error, $($variant),+)
+                Self::Decode(WireError::$variant(error))
             }
         }
-    )*};
-    ($error:expr, $variant:ident) => { Self::$variant($error) };
-    ($error:expr, $variant:ident, $inner:ident) => { Self::$variant(WireError::$inner($error)) };
+    )+};
 }
 
-from! {
-    ArrayError => Array;
-    TypeError => Type;
-    UnknownPlacement => Placement;
-    AnyError => Decode, Any;
-    TypeDecodeError => Decode, Type;
-    TypeEncodeError => Decode, TypeEncode;
-    CompDecodeError => Decode, Comp;
-    CompEncodeError => Decode, CompEncode;
-    BuildError => Decode, Build;
-}
-
-/// Where something is: a part of a value, or of a computation and what it does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A part of a value, as `.client_data[3].x`.
-    Value(Path),
-    /// Something else, in words: `argument`, `client 3`.
-    Part(String),
-}
-
-impl From<Path> for Place {
-    fn from(path: Path) -> Self {
-        Self::Value(path)
-    }
-}
-
-impl From<Step> for Place {
-    fn from(step: Step) -> Self {
-        Self::Value(Path::from_iter([step]))
-    }
-}
-
-impl From<&str> for Place {
-    fn from(part: &str) -> Self {
-        Self::Part(part.to_owned())
-    }
-}
-
-impl From<String> for Place {
-    fn from(part: String) -> Self {
-        Self::Part(part)
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(path) => path.fmt(f),
-            Self::Part(part) => part.fmt(f),
-        }
-    }
+from_wire! {
+    AnyError => Any,
+    TypeDecodeError => Type,
+    TypeEncodeError => TypeEncode,
+    CompDecodeError => Comp,
+    CompEncodeError => CompEncode,
+    BuildError => Build
 }
 
 /// Where something is, and what is wrong there: without recursion, since frames may be many.
@@ -338,10 +237,10 @@ impl ExecError {
 
     /// Says that this happened in a local, unless it is known to have happened in one that this local
     /// needs.
-    pub(crate) fn at_local(self, name: &str) -> Self {
+    pub(crate) fn at_local(self, name: &Arc<str>) -> Self {
         match &self {
-            Self::At { place: Place::Part(part), .. } if part.starts_with("local `") => self,
-            _ => self.at(format!("local `{name}`")),
+            Self::At { place: Place::Local(_), .. } => self,
+            _ => self.at(Place::Local(name.clone())),
         }
     }
 
