@@ -9,7 +9,7 @@ use bytes::Bytes;
 use prost::Message;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use tff_exec::{value_from_proto, value_to_proto};
 use tff_proto::{Limits, v0 as pb};
 use tff_types::TypeKind;
@@ -92,9 +92,9 @@ impl Value {
         Ok(Self { value: tff_exec::Value::at_server(self.value.clone()), ty })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Type))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, value) = (slf.py(), slf.get());
-        Ok((py.get_type::<Self>().getattr("from_bytes")?, (value.to_bytes(py)?, value.r#type())))
+        (py.get_type::<Self>().getattr("from_bytes")?, (value.to_bytes(py)?, value.r#type())).into_pyobject(py)
     }
 
     /// An element of a struct, by name or position.
