@@ -45,10 +45,12 @@ pub struct TensorFlow {
     pub initialize_op: Arc<str>,
     /// The tensor to feed a token of the session to; empty if there is none.
     pub session_token: Arc<str>,
-    /// What identifies equal graphs within one machine; 0 where nothing does.
-    pub cache_key: u64,
-    /// Layouts of variables and inputs for DTensor; other executors ignore them.
-    pub layout_map: BTreeMap<Arc<str>, Arc<str>>,
+    /// What identifies equal graphs within one machine. `Some(0)`, which some writers put into every graph, says as little
+    /// as `None`.
+    pub cache_key: Option<u64>,
+    /// Layouts of variables and inputs for DTensor; other executors ignore them. TFF 0.80
+    /// writes one in every graph, mostly empty.
+    pub layout_map: Option<BTreeMap<Arc<str>, Arc<str>>>,
 }
 
 /// The tensors of a graph that make up a value, parallel to its type: the protocol's

@@ -89,6 +89,23 @@ fn structural() {
 }
 
 #[test]
+fn literals_in_drawings_are_those_of_python() {
+    for (text, expected) in [
+        ("lit float32 0.1", "Lit(0.10000000149011612)"),
+        ("lit float32 1", "Lit(1.0)"),
+        ("lit float32 inf", "Lit(inf)"),
+        ("lit float16 0.1", "Lit(0.0999755859375)"),
+        ("lit float64 0.1", "Lit(0.1)"),
+        ("lit complex64 (0.1,0)", "Lit((0.10000000149011612+0j))"),
+        ("lit float32[1] [0.1]", "Lit([0.1])"),
+    ] {
+        assert_eq!(comp(text).structural().to_string(), expected, "{text}");
+    }
+    // The other forms do not widen.
+    assert_eq!(comp("lit float32 0.1").to_string(), "0.1");
+}
+
+#[test]
 fn names() {
     let comp = comp("(let x=y:int32,z=(x:bool -> <x,w:T>) in <x,z>)");
     let list = |names: std::collections::BTreeSet<std::sync::Arc<str>>| {
