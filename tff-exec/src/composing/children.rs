@@ -1,7 +1,7 @@
 //! The children of one run, the values they were sent, and the intrinsics they run.
 
 use super::Child;
-use super::held::{Held, Part, read_placed};
+use super::held::{Held, HeldPart, read_placed};
 use crate::eval::{CallOptions, Context, Elsewhere, arguments, is_placed, leaves};
 use crate::values::ClientValues;
 use crate::values::wire::Writer;
@@ -155,14 +155,14 @@ impl Children {
     /// A value that each child makes of one of these.
     fn each<T>(&self, items: impl IntoIterator<Item = T>, create: impl Fn(&dyn Child, T) -> u64) -> Held {
         let parts = self.children.iter().zip(items);
-        let parts = parts.map(|(child, item)| Part { id: create(&**child, item), child: child.clone() });
+        let parts = parts.map(|(child, item)| HeldPart { id: create(&**child, item), child: child.clone() });
         Held::new(parts, &self.options)
     }
 }
 
 impl Elsewhere for Children {
-    /// Does an intrinsic, unless it is one of the server or needs no client: what is the same for
-    /// all clients is computed once, here, and sent when a child needs it.
+    /// Does an intrinsic, unless it is the server's or needs no client. A value that is the same for all clients is
+    /// computed once, here, and sent when a child needs it.
     fn call(
         &self,
         ctx: &Context<'_>,
@@ -221,7 +221,7 @@ impl Elsewhere for Children {
     }
 }
 
-/// The type of an aggregation that ends before the report, and of what it gives.
+/// The type of an aggregation that ends before the report, and the type of its result.
 fn partial_aggregate(ty: &Type) -> Result<(Type, Type), ExecError> {
     let known = || {
         let function = ty.as_function()?;
@@ -238,7 +238,7 @@ fn partial_aggregate(ty: &Type) -> Result<(Type, Type), ExecError> {
     Ok((Type::function(Some(parameter), result)?, partial))
 }
 
-/// What children hold already of values at clients.
+/// Values at clients, if children hold them.
 fn held_by_children(members: &ClientValues) -> Option<&Held> {
     let held: &dyn Any = members.elsewhere()?;
     held.downcast_ref()

@@ -12,23 +12,23 @@ use std::time::{Duration, Instant};
 use tff_proto::v0 as pb;
 use tff_types::Type;
 
-/// How often it is looked whether a call is cancelled that waits for children.
+/// How often a call that waits for children looks whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A value that every child holds its part of, until the last clone of this is dropped.
 #[derive(Clone)]
 pub(super) struct Held {
-    parts: Arc<[Part]>,
+    parts: Arc<[HeldPart]>,
     options: CallOptions,
 }
 
 /// A value that one child holds.
-pub(super) struct Part {
+pub(super) struct HeldPart {
     pub(super) child: Arc<dyn Child>,
     pub(super) id: u64,
 }
 
-impl Drop for Part {
+impl Drop for HeldPart {
     fn drop(&mut self) {
         self.child.dispose(self.id);
     }
@@ -58,15 +58,15 @@ fn sent_by(child: &dyn Child, error: ExecError) -> ExecError {
 
 impl Held {
     /// `options` are those of the call in which it is made.
-    pub(super) fn new(parts: impl IntoIterator<Item = Part>, options: &CallOptions) -> Self {
+    pub(super) fn new(parts: impl IntoIterator<Item = HeldPart>, options: &CallOptions) -> Self {
         Self { parts: parts.into_iter().collect(), options: options.clone() }
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[HeldPart] {
         &self.parts
     }
 
-    /// Waits for what the children say, as long as the call may go on.
+    /// Waits for the children's answers, as long as the call may go on.
     fn wait<T>(&self, receiver: &mpsc::Receiver<T>) -> Result<Option<T>, ExecError> {
         loop {
             Control::from(&self.options).check()?;
@@ -85,7 +85,8 @@ impl Held {
     /// before it are taken.
     ///
     /// # Errors
-    /// [`ExecError::GivenUp`], [`ExecError::Deadline`]; that of a child that is lost, at once; otherwise that of the first child that has one.
+    /// [`ExecError::GivenUp`], [`ExecError::Deadline`]. The error of a lost child is returned at once, otherwise
+    /// that of the first child that has one.
     pub(super) fn compute(
         &self,
         mut take: impl FnMut(&dyn Child, pb::Value) -> Result<(), ExecError>,
@@ -93,7 +94,7 @@ impl Held {
         let (sender, receiver) = mpsc::channel();
         for (index, part) in self.parts.iter().enumerate() {
             let sender = sender.clone();
-            // Whoever does not listen any more has what it needs: an error.
+            // If nobody listens any more, the call has failed already.
             part.child.compute(part.id, Box::new(move |outcome| drop(sender.send((index, outcome)))));
         }
         drop(sender);

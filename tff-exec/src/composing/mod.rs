@@ -20,10 +20,10 @@ pub type Receive = Box<dyn FnOnce(Result<pb::Value, ExecError>) + Send>;
 /// An executor elsewhere, which makes values step by step for some of the clients: the protocol's executor
 /// interface.
 ///
-/// Values are known by numbers, chosen here. Nothing blocks, and nothing fails but [`Child::compute`]:
-/// what goes wrong with a value is wrong with all that is made of it.
+/// Values have numbers, which the child chooses. Nothing blocks, and only [`Child::compute`] fails: if a value
+/// failed, so has every value that is made of it.
 pub trait Child: fmt::Debug + Send + Sync {
-    /// How it is called in errors: its address.
+    /// Its name in errors: its address.
     fn name(&self) -> &Arc<str>;
 
     /// How many clients it has, 1 or more.
@@ -38,7 +38,7 @@ pub trait Child: fmt::Debug + Send + Sync {
     /// Creates a struct of values.
     fn create_struct(&self, elements: &[u64]) -> u64;
 
-    /// Tells the message of a value when it is there, unless the value is disposed of before.
+    /// Passes the message of a value to `receive` when it is there, unless the value is disposed of before.
     fn compute(&self, id: u64, receive: Receive);
 
     /// Forgets a value.

@@ -64,7 +64,7 @@ pub(crate) struct LambdaCode {
     pub(crate) body: Body,
     /// The lambda itself, as others are sent it.
     pub(crate) comp: Comp,
-    /// The names that it refers to for what it captures, one for each.
+    /// The name of each captured value in the lambda.
     pub(crate) capture_names: Box<[Arc<str>]>,
 }
 
@@ -140,7 +140,7 @@ impl Needs<'_> {
         }
     }
 
-    /// A part of what `code` gives is needed: all of it, where it comes in one piece.
+    /// A part of what `code` gives is needed. If it comes in one piece, all of it is.
     fn part(&mut self, code: &Code) {
         match code {
             Code::Local(slot) => {
@@ -195,7 +195,7 @@ impl Needs<'_> {
 #[derive(Debug)]
 pub(crate) struct Compilation {
     pub(crate) body: Body,
-    /// Whether every intrinsic in it is run as it stands.
+    /// Whether the evaluator implements every intrinsic in it.
     pub(crate) is_native: bool,
 }
 

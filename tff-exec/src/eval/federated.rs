@@ -245,7 +245,7 @@ pub(super) fn zip_at_server(argument: &Value) -> Result<Value, ExecError> {
     Ok(Value::at_server(member(argument)?))
 }
 
-/// Visits what is no struct, in order.
+/// Visits the parts that are not structs, in order.
 pub(crate) fn leaves(value: &Value, visit: &mut dyn FnMut(&Value) -> Result<(), ExecError>) -> Result<(), ExecError> {
     match value {
         Value::Struct(elements) => elements.iter().try_for_each(|element| leaves(element, visit)),

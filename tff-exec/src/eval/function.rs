@@ -78,8 +78,7 @@ impl Compiled {
 }
 
 impl Function {
-    /// The function of a closed computation that is one as it stands: a lambda, an intrinsic, a
-    /// compiled computation.
+    /// The function that a closed computation is: a lambda, an intrinsic, or a compiled computation.
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
@@ -204,7 +203,7 @@ pub fn value_from_proto(proto: &pb::Value, ty: &Type) -> Result<Value, ExecError
     Reader { computation: Some(&function), ..Reader::default() }.read(proto, Some(ty))
 }
 
-/// The computation in a message, for whoever wants a value of this type.
+/// The computation in a message, checked to be of this type.
 pub(crate) fn comp_from_proto(message: &pb::Computation, ty: Option<&Type>) -> Result<Comp, ExecError> {
     let comp = Comp::from_proto(message)?;
     match ty.filter(|ty| !ty.is_assignable_from(comp.ty())) {

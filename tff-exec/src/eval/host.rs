@@ -14,7 +14,7 @@ pub trait DataBackend: Send + Sync {
     /// keeps what it is told.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is no such value.
     fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError>;
 }
 
@@ -36,10 +36,9 @@ pub(crate) trait Host: Send + Sync {
     fn pool(&self) -> Result<&ThreadPool, ExecError>;
 }
 
-/// Who does the clients' part of a run in place of this process.
+/// Does the clients' part of a run in place of this process.
 pub(crate) trait Elsewhere: Sync {
-    /// Does an intrinsic; `None` where it is to be done here: where it is the server's, or needs no
-    /// client.
+    /// Does an intrinsic. `None` if it has to be done here: it is the server's, or it needs no client.
     fn call(
         &self,
         ctx: &Context<'_>,

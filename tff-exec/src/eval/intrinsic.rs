@@ -9,7 +9,7 @@ use tff_types::Type;
 /// Runs an intrinsic of this type on its argument.
 type Native = fn(&Context<'_>, &Type, Value) -> Result<Value, ExecError>;
 
-/// How an intrinsic is run as it stands; `None` for one that a compiler has to reduce to these.
+/// The implementation of an intrinsic. `None` for one that a compiler has to reduce to those that have one.
 pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     let run: Native = match intrinsic {
         Intrinsic::FederatedAggregate => |ctx, _, argument| federated::aggregate(ctx, &argument),
@@ -44,7 +44,7 @@ pub(crate) fn native(intrinsic: &Intrinsic) -> Option<Native> {
     Some(run)
 }
 
-/// Whether programs run an intrinsic as it stands, and a compiler may leave it in.
+/// Whether the evaluator implements an intrinsic, so that a compiler may leave it in.
 #[must_use]
 pub fn is_native(intrinsic: &Intrinsic) -> bool {
     native(intrinsic).is_some()

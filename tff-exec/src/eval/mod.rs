@@ -2,7 +2,7 @@
 //!
 //! A computation is turned once into [`code`], in which every reference is an index into a frame
 //! or into the captured values of its closure; [`run`] walks that and evaluates what is needed.
-//! [`part`] is what is known of values meanwhile. Intrinsics are plain functions over values in
+//! [`part`] has values in the making: parts that are known, that failed, or that nobody has needed. Intrinsics are plain functions over values in
 //! [`federated`] and [`sequences`]. [`function`] has the function values. [`host`] is what the
 //! evaluator needs from the code that runs it.
 

@@ -1,4 +1,4 @@
-//! Values of which some parts may have failed, and what of them is known while code runs.
+//! Values in the making: some of their parts may have failed, and some may not be known yet.
 
 use super::run::select;
 use crate::values::MAX_DEPTH;

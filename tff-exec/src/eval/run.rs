@@ -33,7 +33,7 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a dyn Host,
     /// The number of clients, where it is known.
     pub(crate) n_clients: Option<usize>,
-    /// Who does the clients' part, if that is not done here.
+    /// Does the clients' part, if that is not done here.
     elsewhere: Option<&'a dyn Elsewhere>,
     depth: usize,
     control: Control<'a>,
@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
             }
             (Code::Lambda(lambda), _) => {
                 let captured = lambda.captures.iter().map(|capture| self.eval(capture, &Want::Parts, frame)).collect();
-                // What was given up is no value to keep.
+                // After the call was given up, captures may be missing, so nothing is kept.
                 let function = self.control.check().map(|()| Function::closure(lambda.clone(), captured));
                 Part::from(function.and_then(|it| Value::Function(it).bounded())).get(want)
             }
@@ -166,7 +166,7 @@ impl<'a> Context<'a> {
             (Some(None), Some(Argument::Known(part))) => return part.get(want),
             _ => return no_value().into(),
         };
-        // Nothing that code needs needs the code, so that nobody looks for the cell meanwhile.
+        // Code refers only to locals before it, so nobody looks for this cell while it is filled.
         let taken = frame.cells.borrow_mut().get_mut(slot).map(|cell| std::mem::replace(cell, Cell::Unknown));
         let mut cell = taken.unwrap_or(Cell::Unknown);
         let name = frame.body.locals.get(slot).and_then(Option::as_ref).map(|local| &local.name);
@@ -205,7 +205,7 @@ impl<'a> Context<'a> {
         wanted
     }
 
-    /// The context of what is evaluated within this.
+    /// The context of an evaluation within this one.
     fn deeper(&self) -> Result<Self, ExecError> {
         if self.depth >= MAX_EVAL_DEPTH {
             return Err(ExecError::Limit { what: "the depth of calls", limit: MAX_EVAL_DEPTH });
@@ -225,7 +225,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same, for an argument of which parts may have failed.
+    /// The same, for an argument some parts of which may have failed.
     pub(crate) fn apply_part(&self, function: &Value, argument: Option<Part>, want: &Want<'_>) -> Part {
         match Self::closure(function) {
             Some(closure) => self.call_closure(closure, argument.as_ref().map(Argument::Known), want),
@@ -289,7 +289,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Calls a function that is no closure.
+    /// Calls a function that is not a closure.
     fn call_whole(&self, function: &Value, argument: Option<Value>) -> Result<Value, ExecError> {
         let Value::Function(function) = function else {
             return Err(ExecError::mismatch("a function", function.describe()));

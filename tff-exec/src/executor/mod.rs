@@ -18,8 +18,8 @@ use tff_ir::{Comp, CompiledComputation};
 use tff_proto::v0 as pb;
 use tff_types::{FunctionType, Type};
 
-/// Turns a computation into one whose intrinsics are all run as they stand, or says in one line why
-/// it cannot.
+/// Turns a computation into one that uses only intrinsics that the evaluator implements, or says in one line
+/// why it cannot.
 pub type Compile = dyn Fn(&Comp) -> Result<Comp, Box<dyn Error + Send + Sync>> + Send + Sync;
 
 /// Prepares compiled computations that a program runs itself; `None` for those that it leaves to
@@ -35,14 +35,13 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What runs TensorFlow's graphs.
     pub tensorflow: tensorflow::Library,
-    /// Whether TensorFlow runs also the small graphs that need no library: they give the same, so
-    /// that this is for tests of graphs.
+    /// Whether TensorFlow also runs the small graphs that the kernels could run. The results are the same, so this
+    /// is for tests of graphs.
     pub without_kernels: bool,
     /// What compiles and runs computations in XLA.
     pub xla: xla::Library,
-    /// What compiles a computation that holds other intrinsics than those that are run as they
-    /// stand, or whose functions are sent to workers. Without it, these intrinsics fail when they
-    /// are called.
+    /// Compiles a computation that uses intrinsics that the evaluator does not implement, or whose functions
+    /// are sent to workers. Without it, these intrinsics fail when they are called.
     pub compile: Option<Arc<Compile>>,
     /// Is asked before the leaves of this crate to prepare a compiled computation.
     pub leaf: Option<Arc<PrepareLeaf>>,
@@ -86,8 +85,8 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// The code of a computation, compiled first where its intrinsics need it, or workers: these
-    /// are sent functions that must not refer to what is around them.
+    /// The code of a computation. It is compiled first if its intrinsics or workers need that: functions that
+    /// workers are sent must not refer to anything around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
         let compilation = compile(comp)?;
         match &self.compile {
@@ -173,9 +172,9 @@ impl Executor {
         &self.0.tensorflow
     }
 
-    /// Lets go of prepared computations that nobody has used for a while, and sets the gauges
-    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared, so only who
-    /// runs for long calls this now and then, as [`serve`](crate::service::serve) does.
+    /// Drops prepared computations that nobody has used for a while, and sets the gauges
+    /// `tff_prepared` and `tff_prepared_bytes`. The same happens whenever one is prepared. Only a program
+    /// that runs for long needs to call this now and then, as [`serve`](crate::service::serve) does.
     pub fn tidy(&self) {
         for (leaf, (n_prepared, bytes)) in [("TensorFlow", self.0.tensorflow.tidy()), ("XLA", self.0.xla.tidy())] {
             metrics::gauge!("tff_prepared", "leaf" => leaf).set(n_prepared as f64);

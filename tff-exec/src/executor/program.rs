@@ -21,7 +21,7 @@ impl Program {
         Self { executor, ty, compilation: Arc::new(compilation) }
     }
 
-    /// The type of the computation: a function type for what has to be called.
+    /// The type of the computation. A function type if it has to be called.
     #[must_use]
     pub const fn ty(&self) -> &Type {
         &self.ty
@@ -33,8 +33,8 @@ impl Program {
     /// The number of clients follows from values of the argument that are not all-equal; where it
     /// is given too, it must agree.
     ///
-    /// Where there are [`Workers`](crate::Workers), the clients' part is done there, and again on those that are left
-    /// if one is lost meanwhile.
+    /// If there are [`Workers`](crate::Workers), the clients' part is done there. If one is lost, the program runs
+    /// again on those that are left.
     ///
     /// # Errors
     /// [`ExecError::MissingArgument`], [`ExecError::UnexpectedArgument`]; [`ExecError::Mismatch`]

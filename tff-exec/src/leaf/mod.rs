@@ -1,6 +1,6 @@
 //! Leaves run compiled computations: each is prepared once and called many times.
 
-/// Declares types for the objects of a native library, of which only the address is known.
+/// Declares types for the objects of a native library. Only their addresses are known.
 macro_rules! opaque {
     ($($name:ident),*) => { $(
         /// An object of the library.
@@ -35,8 +35,8 @@ pub trait Prepared: Send + Sync + fmt::Debug {
     /// An [`ExecError`] for an argument that is not of the parameter's type, or a run that fails.
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError>;
 
-    /// The same with an argument that the caller gives away: what nobody else holds of it may be
-    /// overwritten by the result.
+    /// The same with an argument that the caller gives away. The result may overwrite the parts of it that nobody
+    /// else holds.
     ///
     /// # Errors
     /// As for [`Prepared::call`].
@@ -52,9 +52,9 @@ pub trait Prepared: Send + Sync + fmt::Debug {
         self.consume(argument)
     }
 
-    /// Calls it with the pair of what it gave before, at first `zero`, and an element, for each element in
-    /// order, and gives what it gave at last: all in one run of the library. `None` where there is no such run for this
-    /// function and these values; then each element is a call.
+    /// Folds the elements in one run of the library. For each element in order, the function is applied to the pair of
+    /// its last result (at first `zero`) and the element; the last result is returned. `None` if the library cannot do
+    /// that for this function and these values; the caller then makes one call for each element.
     fn fold(&self, zero: &Value, elements: &[Value], until: &Until) -> Option<Result<Value, ExecError>> {
         let _ = (zero, elements, until);
         None

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a store keeps of the values that nobody else holds. Values in use stay alive with their
-/// users, whatever is kept here.
+/// How much a store keeps of the values that nobody else holds. Values in use stay alive with their
+/// users in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// The most values; the one unused for longest makes room.
@@ -86,7 +86,7 @@ impl<K: Clone, V: ?Sized> Recent<K, V> {
         Ok(stored)
     }
 
-    /// Lets go of what has not been used for long, and of what is too much. Called now and then.
+    /// Drops values that were not used for long, and those beyond the limits. Called now and then.
     pub(crate) fn tidy(&self) {
         let now = Instant::now();
         // Dropped after the lock: to free a value may take a while.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// When a call is no longer needed. By default it always is.
+/// When a call is no longer needed. By default, it is always needed.
 #[derive(Clone, Debug, Default)]
 pub struct Until {
     /// Set when nobody needs the result any more.
@@ -24,7 +24,7 @@ impl Until {
     }
 }
 
-/// The same as [`Until::check`], of what is borrowed.
+/// The same as [`Until::check`], with borrowed parts.
 pub(crate) fn check(given_up: Option<&AtomicBool>, deadline: Option<Instant>) -> Result<(), ExecError> {
     if given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
         return Err(ExecError::GivenUp);

@@ -22,7 +22,6 @@ const GET_EXECUTOR: Rpc = Rpc { name: "GetExecutor", is_repeatable: true, is_qui
 const CREATE_VALUE: Rpc = Rpc { name: "CreateValue", is_repeatable: false, is_quick: false };
 const CREATE_CALL: Rpc = Rpc { name: "CreateCall", is_repeatable: false, is_quick: false };
 const CREATE_STRUCT: Rpc = Rpc { name: "CreateStruct", is_repeatable: false, is_quick: false };
-const CREATE_SELECTION: Rpc = Rpc { name: "CreateSelection", is_repeatable: false, is_quick: false };
 const COMPUTE: Rpc = Rpc { name: "Compute", is_repeatable: true, is_quick: false };
 const DISPOSE: Rpc = Rpc { name: "Dispose", is_repeatable: true, is_quick: true };
 const DISPOSE_EXECUTOR: Rpc = Rpc { name: "DisposeExecutor", is_repeatable: false, is_quick: true };
@@ -162,15 +161,6 @@ impl RemoteExecutor {
             sender.send_replace(Some(created.await));
         });
         id
-    }
-
-    /// Creates the element of a struct value at this position, which programs do not ask of workers.
-    pub fn create_selection(&self, source: u64, index: u32) -> u64 {
-        self.create(CREATE_SELECTION, &[source], move |mut client, executor, source| {
-            let (source_ref, index) = (source.into_iter().next(), index.cast_signed());
-            let request = pb::CreateSelectionRequest { executor: Some(executor), source_ref, index };
-            async move { Ok(client.create_selection(request).await?.into_inner().value_ref) }
-        })
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

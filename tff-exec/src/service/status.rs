@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 const MAX_MESSAGE: usize = 1000;
 
 /// The status for an error. Never `UNAVAILABLE` or `FAILED_PRECONDITION`, at which TFF's client
-/// would repeat the whole invocation for ever: nothing that a computation does is cured by that.
+/// would repeat the whole invocation for ever. Repeating never cures what a computation does.
 pub(super) fn of(error: ExecError) -> Status {
     let code = match error.cause() {
         ExecError::IndexOutOfRange { .. }

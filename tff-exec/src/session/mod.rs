@@ -394,7 +394,7 @@ impl Job {
                     return self.result.set(ExecError::GivenUp.into());
                 }
                 let ctx = Context::new(&*runtime, Some(self.n_clients), Control::ending(self.work.given_up()));
-                // A panic would leave the value pending for ever; it is a bug, told as an error.
+                // A panic is a bug. Reported as an error, it does not leave the value pending for ever.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
                 self.result.set(outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into()));
             }

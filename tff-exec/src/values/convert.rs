@@ -126,7 +126,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value in full. Whoever prints it ends that when there is enough.
+/// A value in full. `Brief` stops it when the text is long enough.
 struct Whole<'a>(&'a Value);
 
 impl fmt::Display for Whole<'_> {

@@ -48,7 +48,7 @@ impl Sequence {
         &self.0.element
     }
 
-    /// The elements, if they are at hand without running a dataset.
+    /// The elements, if they are known without running a dataset.
     #[must_use]
     pub fn known_elements(&self) -> Option<&Arc<[Value]>> {
         self.0.elements.get()

@@ -36,7 +36,7 @@ pub(crate) const MAX_DEPTH: u32 = 500;
 /// what it sends for each of them is bounded by the size of messages.
 const MAX_CLIENTS: usize = 1_000_000;
 
-/// Refuses a number of clients that there is no memory for.
+/// Refuses a number of clients that is too large for memory.
 pub(crate) const fn check_n_clients(n_clients: usize) -> Result<usize, ExecError> {
     if n_clients > MAX_CLIENTS {
         return Err(ExecError::Limit { what: "the number of clients", limit: MAX_CLIENTS });

@@ -404,18 +404,18 @@ impl Port {
 }
 
 /// A session on a graph, with state of its own.
-pub(super) struct Session {
+pub(super) struct NativeSession {
     library: &'static Api,
     session: NonNull<abi::Session>,
     is_closed: AtomicBool,
 }
 
 // SAFETY: the API says that a session may be used by any threads, also at the same time.
-unsafe impl Send for Session {}
+unsafe impl Send for NativeSession {}
 // SAFETY: as above.
-unsafe impl Sync for Session {}
+unsafe impl Sync for NativeSession {}
 
-impl Drop for Session {
+impl Drop for NativeSession {
     fn drop(&mut self) {
         // SAFETY: the session is owned, and nothing uses it afterwards. Nothing can be done about a
         // failure.
@@ -425,7 +425,7 @@ impl Drop for Session {
     }
 }
 
-impl Session {
+impl NativeSession {
     /// Opens a session with these options, a serialized `ConfigProto`.
     ///
     /// # Errors

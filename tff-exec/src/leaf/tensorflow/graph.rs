@@ -62,7 +62,7 @@ pub(super) fn decode(graph: &Opaque) -> Result<GraphDef, ExecError> {
 /// Makes every dataset that an endpoint is bound to a string; says whether the graph has changed.
 ///
 /// # Errors
-/// [`ExecError::Prepare`] where a parameter is bound to something that is no placeholder.
+/// [`ExecError::Prepare`] if a parameter is bound to something that is not a placeholder.
 pub(super) fn serialize_datasets(
     graph: &mut GraphDef,
     parameter: &[Endpoint],
@@ -89,7 +89,7 @@ pub(super) fn serialize_datasets(
     redirect(graph, &readers);
     for endpoint in result {
         if endpoint.dataset.is_none() || (readers.contains_key(&endpoint.name.op) && endpoint.name.index == 0) {
-            // No dataset, or that of the parameter: the string that is fed is the result.
+            // It is not a dataset, or it is the parameter's: then the string that is fed is the result.
             continue;
         }
         let writer = names.fresh("dataset_to_graph");

@@ -1,6 +1,6 @@
 //! The sessions of a graph. Every call finds the same initial state as the first one.
 
-use super::ffi::{Failure, Graph, Operation, Session};
+use super::ffi::{Failure, Graph, NativeSession, Operation};
 use super::session;
 use super::watch::Watch;
 use crate::leaf::Until;
@@ -13,7 +13,7 @@ pub(super) enum Sessions {
         /// Makes the next one, when a call that is no longer needed has closed this one.
         graph: Graph,
         /// The session.
-        session: Mutex<Arc<Session>>,
+        session: Mutex<Arc<NativeSession>>,
     },
     /// As many as there are calls at the same time; after each call the variables are destroyed.
     /// That is one more run, of some microseconds, where a new session builds the executors of its
@@ -22,7 +22,7 @@ pub(super) enum Sessions {
         /// Makes more sessions.
         graph: Graph,
         /// Sessions that no call is using.
-        free: Mutex<Vec<Arc<Session>>>,
+        free: Mutex<Vec<Arc<NativeSession>>>,
         /// The ops that destroy the variables.
         destroyers: Vec<Operation>,
     },
@@ -39,10 +39,10 @@ impl Sessions {
         &self,
         watch: &Watch,
         until: &Until,
-        call: impl Fn(&Session) -> Result<T, Failure>,
+        call: impl Fn(&NativeSession) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let open = |graph| session::open(graph).map(Arc::new);
-        let run = |session: &Arc<Session>| watch.during(until, session, || call(session));
+        let run = |session: &Arc<NativeSession>| watch.during(until, session, || call(session));
         match self {
             Self::Shared { graph, session } => loop {
                 let lock = || session.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! A computation that is ready to be called: its graph imported, its bindings checked.
 
 use super::binding::{Endpoint, Fed, Parameter, Slot};
-use super::ffi::{Api, Graph, Native, Operation, Port, Session};
+use super::ffi::{Api, Graph, Native, NativeSession, Operation, Port};
 use super::graph::{self, TensorName};
 use super::pool::Sessions;
 use super::reduce::reductions_to_loops;
@@ -135,7 +135,7 @@ impl Callable {
     fn run(&self, argument: &[Arc<Native>], until: &Until) -> Result<Vec<Native>, ExecError> {
         let token = self.token.iter().map(|(port, native)| (port, native));
         let feeds = self.feeds.iter().zip(argument.iter().map(|native| &**native)).chain(token);
-        let run = |session: &Session| {
+        let run = |session: &NativeSession| {
             if let Some(initialize) = &self.initialize {
                 session::run(session, feeds.clone(), &[initialize], &[])?;
             }

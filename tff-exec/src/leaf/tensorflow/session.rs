@@ -1,6 +1,6 @@
 //! Sessions and single runs.
 
-use super::ffi::{Failure, Graph, Native, Operation, Port, Session};
+use super::ffi::{Failure, Graph, Native, NativeSession, Operation, Port};
 use prost::Message;
 use std::sync::LazyLock;
 use tff_proto::tensorflow as pb;
@@ -35,13 +35,13 @@ static RUN_OPTIONS: LazyLock<Vec<u8>> =
     LazyLock::new(|| pb::RunOptions { inter_op_thread_pool: -1, ..Default::default() }.encode_to_vec());
 
 /// A session, with state of its own, on a graph that is complete.
-pub(super) fn open(graph: &Graph) -> Result<Session, Failure> {
-    Session::new(graph, &CONFIG)
+pub(super) fn open(graph: &Graph) -> Result<NativeSession, Failure> {
+    NativeSession::new(graph, &CONFIG)
 }
 
 /// Runs a graph once on the caller's thread.
 pub(super) fn run<'a>(
-    session: &Session,
+    session: &NativeSession,
     feeds: impl IntoIterator<Item = (&'a Port, &'a Native)>,
     targets: &[&Operation],
     fetches: &[Port],

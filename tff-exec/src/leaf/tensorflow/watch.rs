@@ -1,9 +1,9 @@
-//! Ends runs of graphs that are no longer needed.
+//! Ends the runs of graphs that nobody needs any more.
 //!
 //! A run takes the thread that calls it until it ends, so another thread looks, some times a second,
 //! whether it is still needed, and closes its session if it is not.
 
-use super::ffi::Session;
+use super::ffi::NativeSession;
 use crate::leaf::Until;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -31,15 +31,15 @@ struct Shared {
 
 #[derive(Default)]
 struct Runs {
-    under_way: Vec<(u64, Until, Arc<Session>)>,
+    under_way: Vec<(u64, Until, Arc<NativeSession>)>,
     n_begun: u64,
     is_asleep: bool,
     is_over: bool,
 }
 
 impl Watch {
-    /// What `run` gives. The session that it uses is closed if meanwhile it is not needed any more.
-    pub(super) fn during<T>(&self, until: &Until, session: &Arc<Session>, run: impl FnOnce() -> T) -> T {
+    /// Calls `run`. If its result stops being needed before it ends, the session that it uses is closed.
+    pub(super) fn during<T>(&self, until: &Until, session: &Arc<NativeSession>, run: impl FnOnce() -> T) -> T {
         if until.given_up.is_none() && until.deadline.is_none() {
             return run();
         }

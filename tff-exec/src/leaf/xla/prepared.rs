@@ -53,7 +53,7 @@ pub(super) struct Callable<R: Runtime> {
     checked: Checked,
     runtime: &'static R,
     executable: OnceLock<Result<R::Executable, ExecError>>,
-    /// None for what is no step of a fold, or where the runtime refuses the module of the fold.
+    /// `None` if the module is not a step of a fold, or if the runtime refuses the module of the fold.
     fold: OnceLock<Option<(Fold, R::Executable)>>,
 }
 
@@ -79,7 +79,7 @@ impl<R: Runtime> Callable<R> {
             let Checked { signature, result, .. } = &self.checked;
             let fold = Fold::new(&self.comp.hlo_module.value, signature, parameter, result)?;
             let executable = self.runtime.compile(&fold.module, &fold.signature);
-            // Then each step is a run.
+            // Without a loop, each step is a run of its own.
             let executable = executable.inspect_err(|error| tracing::debug!(%error, "no loop for a step")).ok()?;
             Some((fold, executable))
         };

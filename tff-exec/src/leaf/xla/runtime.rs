@@ -48,7 +48,7 @@ pub(super) trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// a copy.
     ///
     /// # Errors
-    /// The library's message, or that the content is no array.
+    /// The library's message, or that the content is not an array.
     fn download(&self, buffer: &Arc<Self::Buffer>) -> Result<Array, Failure>;
 }
 

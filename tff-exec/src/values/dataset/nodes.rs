@@ -1,4 +1,4 @@
-//! The parts of which graphs are made, as messages.
+//! The parts of graphs, as messages.
 
 use tff_ir::ArrayError;
 use tff_proto::tensorflow::attr_value::Value as Attr;

@@ -66,7 +66,7 @@ struct Fill {
 
 impl Fill {
     fn list<T: Element>(&self, mut items: Vec<T::Item>) -> Result<pb::array::Kind, ExecError> {
-        // Half a complex number is none.
+        // An incomplete complex number is left out.
         items.truncate(items.len() - items.len() % T::ITEMS);
         self.fill(items, T::ITEMS).map(T::list)
     }

@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
             });
             message.element = element.collect::<Result<_, ExecError>>()?;
         }
-        // Who asks for a result knows its type. Others read a dataset by the names in it.
+        // A peer that asks for a result knows its type. A worker needs the type, to read a dataset by the names in it.
         if elements.is_some() || (self.reader.is_none() && !ty.contains_abstract()) {
             message.element_type = Some(ty.to_proto()?);
         }

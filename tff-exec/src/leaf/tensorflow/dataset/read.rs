@@ -5,7 +5,7 @@
 //! and the strings are batched. The size is checked before anything is read.
 
 use super::super::TensorFlow;
-use super::super::ffi::{Api, Native, Port, Session};
+use super::super::ffi::{Api, Native, NativeSession, Port};
 use super::super::prepared::{import, operation};
 use super::super::session;
 use super::super::status::LEAF;
@@ -38,7 +38,7 @@ pub(in super::super) struct Reader {
     library: &'static Api,
     layout: Layout,
     form: Form,
-    session: Session,
+    session: NativeSession,
     dataset: Port,
     limit: Port,
     /// The cardinality of the dataset, then the batch of each component.

@@ -35,7 +35,7 @@ impl Binary {
     /// them is a single element. `None` where the op does not take the dtype.
     ///
     /// # Errors
-    /// Where there is no memory.
+    /// If memory runs out.
     pub(super) fn compute(self, dtype: DType, left: &[u8], right: &[u8]) -> Option<Result<Vec<u8>, TryReserveError>> {
         self.dispatch(dtype, Compute { left, right })
     }

@@ -16,7 +16,7 @@ pub(super) fn casts(from: DType, to: DType) -> bool {
 /// The elements converted; `None` where that is not known.
 ///
 /// # Errors
-/// Where there is no memory.
+/// If memory runs out.
 // Rust's `as` is what TensorFlow does here, and is there for two types that are written out only.
 #[rustfmt::skip]
 pub(super) fn cast(from: DType, to: DType, bytes: &[u8]) -> Option<Result<Vec<u8>, TryReserveError>> {
@@ -91,7 +91,7 @@ fn map<const N: usize, const M: usize>(
 /// that is longer in `to`. The two have as many dimensions, and the result can be addressed.
 ///
 /// # Errors
-/// Where there is no memory.
+/// If memory runs out.
 pub(super) fn broadcast(bytes: &[u8], size: usize, from: &[u64], to: &[usize]) -> Result<Vec<u8>, TryReserveError> {
     let mut data = Vec::new();
     if to.contains(&0) {

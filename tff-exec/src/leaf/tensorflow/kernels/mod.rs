@@ -65,7 +65,7 @@ impl Kernels {
     /// The result of a call, or the tensors again where the program does not know their shapes.
     ///
     /// # Errors
-    /// [`ExecError::Run`] where there is no memory, or the result is not of the type.
+    /// [`ExecError::Run`] if memory runs out, or the result is not of the type.
     pub(super) fn run(&self, arguments: Vec<Tensor>) -> Result<Result<Value, Vec<Tensor>>, ExecError> {
         if !self.program.fits(&arguments) {
             return Ok(Err(arguments));

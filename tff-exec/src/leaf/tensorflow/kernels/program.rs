@@ -87,7 +87,7 @@ impl Program {
     /// Runs the steps. Results and arguments that nobody else holds make room for one another.
     ///
     /// # Errors
-    /// [`ExecError::Run`] where there is no memory.
+    /// [`ExecError::Run`] if memory runs out.
     pub(super) fn run(&self, arguments: Vec<Tensor>) -> Result<Vec<Option<Tensor>>, ExecError> {
         let mut registers: Vec<Option<Tensor>> = arguments.into_iter().map(Some).collect();
         registers.resize_with(self.n_registers, || None);

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
-/// A pointer to what only the plugin looks into; null where there is nothing.
+/// A pointer to something that only the plugin reads; null if there is nothing.
 pub(super) type Pointer<T> = Option<NonNull<T>>;
 
 /// A function of the table, which returns null where nothing went wrong.

@@ -536,7 +536,7 @@ impl Table {
         // SAFETY: the error was just given to us; its message lives until it is freed, and is copied.
         unsafe {
             (self.error_message)(&raw mut message);
-            // Reading the code gives no error that would be worth more than the one at hand.
+            // An error of reading the code would say less than the error that is being read.
             let _ = (self.error_get_code)(&raw mut got);
             let text = text(message.message, message.len);
             (self.error_destroy)(&mut abi::OfError { error: Some(error), ..Default::default() });

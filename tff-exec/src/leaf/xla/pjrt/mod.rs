@@ -68,7 +68,7 @@ static OPEN: Mutex<Vec<(Plugin, &Client)>> = Mutex::new(Vec::new());
 /// The client of a plugin, opened unless it is open.
 ///
 /// # Errors
-/// [`ExecError::Library`] where there is no such file, it is no plugin, or it refuses the options,
+/// [`ExecError::Library`] if there is no such file, it is not a plugin, or it refuses the options,
 /// with what to do.
 pub(super) fn open(plugin: &Plugin) -> Result<&'static Client, ExecError> {
     let path = match plugin.files.as_slice() {
