@@ -10,7 +10,6 @@ use crate::{
 };
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_types::{Bindings, DType, Label, Placement, Shape, Type, TypeKind};
 
@@ -223,9 +222,9 @@ impl Generator<'_, '_> {
                 1 => Some(0),
                 _ => Some(self.u.arbitrary()?),
             },
-            layout_map: match self.u.int_in_range(0..=3)? {
-                0 => Some(BTreeMap::from([("b".into(), "X".into()), ("a".into(), "".into()), ("".into(), "Y".into())])),
-                1 => Some(BTreeMap::new()),
+            layout_map: match self.u.int_in_range(0..=4)? {
+                0 => Some(Vec::new()),
+                1 => Some(vec![("b".into(), "X".into()), ("a".into(), "".into()), ("".into(), "Y".into())]),
                 _ => None,
             },
         };

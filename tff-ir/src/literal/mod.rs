@@ -24,18 +24,16 @@ pub(crate) fn numpy(array: &Array, f: &mut impl Write) -> fmt::Result {
     f.write_str(&printer.nested(0, LINE_WIDTH))
 }
 
-/// Prints the array as `format` of Python does: as [`numpy`], but a float or complex number that stands alone is widened
-/// first, so that the `float32` nearest to 0.1 is `0.10000000149011612`. A lone `bfloat16` stays as it is: to numpy it is
-/// no float.
-pub(crate) fn python_format(array: &Array, f: &mut impl Write) -> fmt::Result {
+/// Prints the array as `format` of numpy does, which differs for a single float: it is that of 64 bits, so that `float32`
+/// 0.1 is `0.10000000149011612`.
+pub(crate) fn formatted(array: &Array, f: &mut impl Write) -> fmt::Result {
     let lone = if array.dims().is_empty() { array.get(0) } else { None };
-    let widened = match lone {
-        Some(Scalar::Float16(value)) => Scalar::Float64(value.into()),
-        Some(Scalar::Float32(value)) => Scalar::Float64(value.into()),
-        Some(Scalar::Complex64(re, im)) => Scalar::Complex128(re.into(), im.into()),
-        _ => return numpy(array, f),
-    };
-    f.write_str(&lone_text(&widened))
+    match lone {
+        Some(Scalar::Float16(value)) => f.write_str(&lone_text(&Scalar::Float64(value.into()))),
+        Some(Scalar::Float32(value)) => f.write_str(&lone_text(&Scalar::Float64(value.into()))),
+        Some(Scalar::Complex64(re, im)) => f.write_str(&lone_text(&Scalar::Complex128(re.into(), im.into()))),
+        _ => numpy(array, f),
+    }
 }
 
 /// Numpy leaves out the middle of arrays of more elements.

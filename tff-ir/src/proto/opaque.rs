@@ -1,7 +1,6 @@
 //! Graphs, modules and their bindings to and from the wire.
 
 use crate::{Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_proto::google::protobuf::Any;
 use tff_proto::v0 as pb;
@@ -19,7 +18,8 @@ pub(super) fn any_to_proto(opaque: &Opaque) -> Any {
 /// Reads a graph; the error is the field that is missing.
 pub(super) fn tensorflow(proto: &pb::TensorFlow) -> Result<TensorFlow, &'static str> {
     let layouts = |map: &pb_tf::LayoutMap| {
-        map.name_to_sharding_spec.iter().map(|(name, layout)| (name.as_str().into(), layout.as_str().into())).collect()
+        let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+        map.name_to_sharding_spec.iter().map(|entry| (text(&entry.key), text(&entry.value))).collect()
     };
     Ok(TensorFlow {
         graph: any(proto.graph_def.as_ref().ok_or("graph_def")?),
@@ -33,9 +33,12 @@ pub(super) fn tensorflow(proto: &pb::TensorFlow) -> Result<TensorFlow, &'static 
 }
 
 pub(super) fn tensorflow_to_proto(tensorflow: &TensorFlow) -> pb::TensorFlow {
-    let layouts = |map: &BTreeMap<Arc<str>, Arc<str>>| pb_tf::LayoutMap {
-        name_to_sharding_spec: map.iter().map(|(name, layout)| (name.to_string(), layout.to_string())).collect(),
+    // Both fields of an entry are written, as by every library for protobuf.
+    let entry = |(name, layout): &(Arc<str>, Arc<str>)| pb_tf::layout_map::NameToShardingSpecEntry {
+        key: Some(name.to_string()),
+        value: Some(layout.to_string()),
     };
+    let layouts = |map: &Vec<_>| pb_tf::LayoutMap { name_to_sharding_spec: map.iter().map(entry).collect() };
     pb::TensorFlow {
         graph_def: Some(any_to_proto(&tensorflow.graph)),
         initialize_op: tensorflow.initialize_op.as_ref().to_owned(),

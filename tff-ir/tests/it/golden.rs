@@ -58,17 +58,6 @@ fn example_processes_are_read_and_written_byte_for_byte() {
     assert!(count >= 8, "{count} files");
 }
 
-/// TFF 0.80 writes a map of layouts into every graph, mostly an empty one.
-#[test]
-fn an_empty_map_of_layouts_is_kept() {
-    let bytes = Bytes::from(std::fs::read(tff_testing::repository("testdata/layout_map_080.pb")).expect("a file"));
-    let comp = read(&bytes);
-    assert_eq!(Bytes::from(comp.to_proto().expect("not too deep").encode_to_vec()), bytes);
-    let text = print(&comp, &PrintOptions::default()).expect("text").text;
-    let parsed = parse(&text, &Environment::default()).expect("a computation").comp;
-    assert_eq!(Bytes::from(parsed.to_proto().expect("not too deep").encode_to_vec()), bytes);
-}
-
 #[test]
 fn forms_print_as_the_reference_prints_them() {
     for record in records() {

@@ -7,6 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::NonNull;
+use tff_types::DType;
 
 /// A pointer to something that only the plugin reads; null if there is nothing.
 pub(super) type Pointer<T> = Option<NonNull<T>>;
@@ -189,3 +190,22 @@ pub(super) const LAYOUT_ORDER: c_int = 0;
 
 /// The semantics of an upload: the data are copied before the call returns.
 pub(super) const ONLY_DURING_CALL: c_int = 0;
+
+/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
+pub(super) const ELEMENT_TYPES: [(DType, c_int); 15] = [
+    (DType::Bool, 1),
+    (DType::Int8, 2),
+    (DType::Int16, 3),
+    (DType::Int32, 4),
+    (DType::Int64, 5),
+    (DType::UInt8, 6),
+    (DType::UInt16, 7),
+    (DType::UInt32, 8),
+    (DType::UInt64, 9),
+    (DType::Float16, 10),
+    (DType::Float32, 11),
+    (DType::Float64, 12),
+    (DType::BFloat16, 13),
+    (DType::Complex64, 14),
+    (DType::Complex128, 15),
+];

@@ -9,12 +9,10 @@ use super::signature::Signature;
 use crate::ExecError;
 use ffi::{Buffer, Client, Executable};
 use prost::Message;
-use std::ffi::c_int;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tff_ir::Array;
-use tff_types::DType;
 
 /// A PJRT plugin, and how its client is made.
 ///
@@ -165,14 +163,7 @@ impl Runtime for Client {
     }
 
     fn upload(&'static self, array: &Array) -> Result<Buffer, Failure> {
-        let (Some((_, number)), Some(size), Some(bytes)) =
-            (ELEMENT_TYPES.iter().find(|(dtype, _)| *dtype == array.dtype()), array.dtype().size(), array.as_dense())
-        else {
-            return Err(Failure::from(format!("XLA has no {}", array.dtype())));
-        };
-        let dims: Result<Vec<i64>, _> = array.dims().iter().map(|&dim| i64::try_from(dim)).collect();
-        let dims = dims.map_err(|_| tff_ir::ArrayError::TooLarge(array.dims().to_vec()))?;
-        self.upload(*number, size, &dims, bytes)
+        self.upload(array)
     }
 
     fn owns(&self, buffer: &Buffer) -> bool {
@@ -184,12 +175,7 @@ impl Runtime for Client {
     }
 
     fn download(&self, buffer: &Arc<Buffer>) -> Result<Array, Failure> {
-        let (number, dims) = buffer.shape()?;
-        let dtype = ELEMENT_TYPES.iter().find(|(_, other)| *other == number).map(|(dtype, _)| *dtype);
-        let dtype =
-            dtype.ok_or_else(|| Failure::from(format!("a result is of PJRT's type {number}, which no tensor is")))?;
-        let dims: Result<Vec<u64>, _> = dims.into_iter().map(u64::try_from).collect();
-        let dims = dims.map_err(|_| Failure::from("a result has a negative size"))?;
+        let (dtype, dims) = buffer.shape()?;
         let size =
             dims.iter().try_fold(dtype.size().unwrap_or(0), |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         let size = size.ok_or_else(|| tff_ir::ArrayError::TooLarge(dims.clone()))?;
@@ -201,29 +187,11 @@ impl Runtime for Client {
     }
 }
 
-/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
-const ELEMENT_TYPES: [(DType, c_int); 15] = [
-    (DType::Bool, 1),
-    (DType::Int8, 2),
-    (DType::Int16, 3),
-    (DType::Int32, 4),
-    (DType::Int64, 5),
-    (DType::UInt8, 6),
-    (DType::UInt16, 7),
-    (DType::UInt32, 8),
-    (DType::UInt64, 9),
-    (DType::Float16, 10),
-    (DType::Float32, 11),
-    (DType::Float64, 12),
-    (DType::BFloat16, 13),
-    (DType::Complex64, 14),
-    (DType::Complex128, 15),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use tff_types::DType;
 
     /// Devices whose memory the process cannot read are not at hand: what is copied from them is
     /// compared with views of one that is.
