@@ -35,6 +35,9 @@ pub(crate) struct ServerArgs {
     /// By default, an executor lives until its client disposes of it: a notebook may idle for hours.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     session_ttl: Option<u64>,
+    /// Answer with an error that names the clients where a value has nan or inf, instead of a line in the log.
+    #[arg(long)]
+    trap_nan: bool,
     /// The server's certificate chain, a PEM file; turns on TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -98,6 +101,7 @@ impl ServerArgs {
         if let Some(bytes) = self.max_live_bytes {
             options.max_live_bytes = bytes;
         }
+        options.trap_not_finite = self.trap_nan;
         options.session_ttl = self.session_ttl.map(Duration::from_secs);
         if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
             let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));

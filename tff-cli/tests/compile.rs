@@ -337,6 +337,53 @@ fn a_mean_over_no_weight_is_nan_with_a_warning() {
     }
 }
 
+/// The one warning that a run has, without the name of the file.
+#[track_caller]
+fn warning(folder: &Folder, file: &str, arg: &str) -> String {
+    let (_, logged) = folder.both(&["run", file, "--json", "--arg", arg]);
+    assert_eq!(logged.matches("the result has").count(), 1, "{logged}");
+    let warning = logged.trim_end().split_once(&format!("{file}: ")).unwrap().1.to_owned();
+    // What it warns of is an error where the user wants that, and nothing is printed.
+    let error = folder.fails(&["run", file, "--json", "--trap-nan", "--arg", arg]);
+    assert_eq!(error.trim_end(), format!("1: error: {file}: {warning}"));
+    warning
+}
+
+#[test]
+fn what_is_not_finite_is_told_once_with_its_cause() {
+    let folder = Folder::new();
+    folder.write("mean.tff", b"(v:{float32}@CLIENTS -> %federated_mean(v))");
+    folder.write("weighted.tff", b"(x:<{float32}@CLIENTS,{float32}@CLIENTS> -> %federated_weighted_mean(x))");
+    let square = "(x:float32 -> %generic_multiply(<x,x>))";
+    let squares = format!("(v:{{float32}}@CLIENTS -> %federated_sum(%federated_map(<{square},v>)))");
+    folder.write("squares.tff", squares.as_bytes());
+    folder.ok(&["compile", "mean.tff", "-o", "mean.pb"]);
+    folder.ok(&["compile", "weighted.tff", "-o", "weighted.pb"]);
+    folder.ok(&["compile", "mean.tff", "--to", "mergeable", "-o", "mean.form"]);
+    folder.ok(&["compile", "squares.tff", "-o", "squares.pb"]);
+    let no_weight = "the result has nan, as a mean does over no clients or weights that add up to 0";
+    for file in ["mean.tff", "mean.pb", "mean.form"] {
+        assert_eq!(warning(&folder, file, "[]"), no_weight, "{file}");
+        let argument = "the result has nan, as the argument is not finite at client 1";
+        assert_eq!(warning(&folder, file, "[1, \"nan\"]"), argument, "{file}");
+        let infinite = "the result has inf, as the argument is not finite at clients 0, 2";
+        assert_eq!(warning(&folder, file, "[\"inf\", 1, \"inf\"]"), infinite, "{file}");
+    }
+    assert_eq!(warning(&folder, "weighted.tff", "[[1], [0]]"), no_weight);
+    // A compiled mean is a quotient as others are.
+    let unknown = "the result has nan, though the argument is finite: the cause is not known";
+    assert_eq!(warning(&folder, "weighted.pb", "[[1], [0]]"), unknown);
+    for file in ["squares.tff", "squares.pb"] {
+        let computed = "the result has inf, as what was computed for client 1 is not finite";
+        assert_eq!(warning(&folder, file, "[1, 1e30]"), computed, "{file}");
+    }
+    // In sub-rounds, too, the whole is told of, and not its parts.
+    let (printed, logged) = folder.both(&["run", "mean.form", "--json", "--sub-rounds", "2", "--arg", "[1, \"nan\"]"]);
+    assert_eq!(printed.trim_end(), "\"nan\"");
+    assert_eq!(logged.matches("the result has nan, as the argument is not finite at client 1").count(), 1, "{logged}");
+    assert_eq!(folder.json(&["run", "mean.form", "--json", "--trap-nan", "--arg", "[1, 2]"]), json!(1.5));
+}
+
 #[test]
 fn forms_are_checked_part_by_part() {
     let (folder, _) = Folder::with_rounds();

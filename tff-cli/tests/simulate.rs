@@ -166,10 +166,39 @@ fn what_does_not_fit_is_found_before_the_first_round() {
     error: digits.toml: rows.csv: No such file or directory (os error 2)
     error: digits.toml: digits.csv: data.columns[0]: expected 64 columns for a row of float32[?,64], found 63
     error: digits.toml: metrics: expected the path of a number in <distributor=<>,client_work=<train=<accuracy=float32,loss=float32,num_examples=float32>>,aggregator=<mean_value=<>,mean_weight=<>>,finalizer=<update_non_finite=int32>>, found `client_work.test`
-    error: digits.toml:39: unknown field `batchsize`, expected one of `csv`, `file`, `format`, `split`, `delimiter`, `missing`, `fill`, `categories`, `clients`, `seed`, `min_rows`, `held_out`, `label`, `batch_size`, `drop_remainder`, `epochs`, `columns`
+    error: digits.toml:39: unknown field `batchsize`, expected one of `csv`, `file`, `format`, `split`, `delimiter`, `quote`, `header`, `missing`, `fill`, `categories`, `clients`, `seed`, `min_rows`, `held_out`, `label`, `batch_size`, `drop_remainder`, `epochs`, `columns`
     error: digits.toml: data.batch_size: missing, and <float32[?,64],int32[?]> has a batch dimension
     error: digits.toml: clients_per_round: expected at most 20, all clients, found 21
     error: rounds.png: expected a name that ends in .svg
     error: missing/rounds.jsonl: No such file or directory (os error 2)
     ");
+}
+
+#[test]
+fn a_client_that_is_not_finite_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("initialize.tff", "( -> %federated_value_at_server(lit float32 0))");
+    let square = "(rows:float32* -> (let sum=%sequence_sum(rows) in %generic_multiply(<sum,sum>)))";
+    let next = format!(
+        "(x:<state=float32@SERVER,clients={{float32*}}@CLIENTS> -> \
+         (let least=%federated_min(%federated_map(<{square},x.clients>)) in \
+         <state=least,metrics=%federated_zip_at_server(<least=least>)>))"
+    );
+    write("next.tff", &next);
+    write("rows.csv", "client,x\na,3\nb,1e30\nc,2\n");
+    let config = "rounds = 3\n[process]\ninitialize = \"initialize.tff\"\nnext = \"next.tff\"\n\
+                  [data]\ncsv = \"rows.csv\"\nclients = { column = \"client\" }\ncolumns = \"x\"\n";
+    write("config.toml", config);
+    let config = folder.path().join("config.toml");
+    let config = config.to_str().unwrap();
+    let output = tff(&[config]);
+    let (printed, logged) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() && printed.contains("round 3 least=4"), "{printed}{logged}");
+    // Once, as the later rounds have the same.
+    let warning = "round 1: not finite: what was computed for client \"b\"";
+    assert_eq!((logged.matches(warning).count(), logged.matches("not finite").count()), (1, 1), "{logged}");
+    let output = tff(&[config, "--trap-nan"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("error: {warning}\n"));
 }

@@ -327,3 +327,29 @@ fn certificates_that_are_none_are_an_error() -> Outcome {
     assert!(message.contains("error: the certificates or the key for TLS cannot be used"), "{message}");
     Ok(())
 }
+
+#[tokio::test]
+async fn what_is_not_finite_is_in_the_log_or_an_error() -> Outcome {
+    let map = "%federated_map(<(x:float32 -> %generic_multiply(<x,x>)),%federated_value_at_clients(lit float32 1e30)>)";
+    let comp = tff_ir::text::parse(map, &tff_ir::text::Environment::default()).map_err(|_| "not parsed")?.comp;
+    let value = Some(pb::Value { tensor: None, value: Some(pb::value::Value::Computation(comp.to_proto()?)) });
+    for args in [&[][..], &["--trap-nan"]] {
+        let (mut worker, port) = Process::worker(args)?;
+        let (mut client, executor) = connect(port).await?;
+        let request = pb::CreateValueRequest { executor: executor.clone(), value: value.clone() };
+        let value_ref = client.create_value(request).await?.into_inner().value_ref;
+        let computed = client.compute(pb::ComputeRequest { executor, value_ref }).await;
+        worker.signal("INT")?;
+        worker.wait()?;
+        let (logs, warning) = (worker.stderr()?, "the result has inf");
+        if args.is_empty() {
+            assert!(computed.is_ok() && logs.matches(warning).count() == 1, "{logs}");
+        } else {
+            let error = computed.err().ok_or("no error")?;
+            let expected = "the result has inf, as what was computed for client 0 is not finite";
+            assert_eq!((error.code(), error.message()), (tonic::Code::InvalidArgument, expected));
+            assert!(!logs.contains(warning), "{logs}");
+        }
+    }
+    Ok(())
+}

@@ -19,6 +19,7 @@ pub use leaf::xla::Xla;
 pub use session::{Session, Waiting};
 pub use values::wire::value_to_proto;
 pub use values::{
-    ClientValues, Clients, EvalError, ExecError, Function, LeafError, Place, ReadDataset, Sequence, SessionError,
-    StructValue, Tensor, Value, WireError, WorkerError, infer_cardinality,
+    ClientValues, Clients, EvalError, ExecError, Function, LeafError, NotFinite, NotFiniteCause, NotFiniteClients,
+    NotFiniteNumber, Place, ReadDataset, Sequence, SessionError, StructValue, Tensor, Value, WireError, WorkerError,
+    infer_cardinality,
 };

@@ -152,6 +152,45 @@ fn rounds_come_as_they_are_asked_for() {
     assert!(run.evaluate().unwrap().is_none());
 }
 
+/// The state is the least square of a client's sum, which leaves out what is too large for a float.
+fn least() -> Process {
+    let next = "(x:<state=float32@SERVER,clients={float32*}@CLIENTS> ->
+        (let squares=%federated_map(<
+            (rows:float32* -> (let sum=%sequence_sum(rows) in %generic_multiply(<sum,sum>))),x.clients>),
+          least=%federated_min(squares) in
+          <state=least,metrics=%federated_zip_at_server(<least=least>)>))";
+    Process::new(named("initialize", "( -> %federated_value_at_server(lit float32 0))"), named("next", next)).unwrap()
+}
+
+#[test]
+fn a_client_that_is_not_finite_is_named_though_the_process_leaves_it_out() {
+    let clients = |rows: [f32; 3]| -> InMemory {
+        let sequence = |row| {
+            let row = Value::array(Array::from_scalar(Scalar::Float32(row)));
+            Value::Sequence(Sequence::from_elements(Type::scalar(DType::Float32), [row]))
+        };
+        ["a", "b", "c"].into_iter().zip(rows).map(|(id, row)| (ClientId::Name(id.to_owned()), sequence(row))).collect()
+    };
+    let executor = executor();
+    let simulation = |rows| Simulation::new(least(), Box::new(clients(rows)), settings(1, 3)).unwrap();
+    let trapped = |rows| {
+        let simulation = simulation(rows).trapping_not_finite();
+        let mut run = simulation.start(&executor).unwrap();
+        let error = run.next().unwrap().map(|report| metrics(&report)).map_err(|error| error.to_string());
+        // The state is that before the round.
+        assert_eq!(run.rounds_done(), u64::from(error.is_ok()));
+        error.unwrap_or_else(|error| error)
+    };
+    assert_eq!(trapped([3.0, 2.0, 4.0]), r#"{"least":4.0}"#);
+    assert_eq!(trapped([3.0, 1e30, 2.0]), "round 1: not finite: what was computed for client \"b\"");
+    let both = "round 1: not finite: the data of clients \"a\", \"c\", what was computed for clients \"a\", \"c\"";
+    assert_eq!(trapped([f32::INFINITY, 2.0, f32::NEG_INFINITY]), both);
+    // By itself it is no error.
+    let reports: Vec<String> =
+        simulation([3.0, 1e30, 2.0]).start(&executor).unwrap().map(|it| metrics(&it.unwrap())).collect();
+    assert_eq!(reports, [r#"{"least":4.0}"#]);
+}
+
 #[test]
 fn what_is_sampled_is_what_a_source_is_asked_for() {
     let simulation = |seed| {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use prost::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use tff_exec::{Clients, EvalError, ExecError, Executor, Value};
+use tff_exec::{CallOptions, Clients, EvalError, ExecError, Executor, NotFinite, NotFiniteClients, Value};
 use tff_ir::{Comp, Intrinsic};
 use tff_sim::files::{check_folder, write_bytes};
 use tff_sim::forms::{Form, NotMergeable, SubRounds};
@@ -70,6 +70,9 @@ pub(crate) struct Args {
     /// Value. The result is then printed only with --json.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    /// Fail where the result has nan or inf, instead of printing it with a warning.
+    #[arg(long)]
+    trap_nan: bool,
     #[command(flatten)]
     executor: ExecutorArgs,
     #[command(flatten)]
@@ -93,13 +96,23 @@ impl Args {
         if let Some(path) = &self.output {
             check_folder(path)?;
         }
+        let (given, computed) = (argument.clone(), NotFiniteClients::default());
         let result = match self.sub_rounds {
-            None => executor.prepare(&comp).and_then(|program| program.call(argument, n_clients)).map_err(with_option),
+            None => {
+                let mut options = CallOptions::default();
+                options.not_finite = Some(computed.clone());
+                let program = executor.prepare(&comp);
+                program.and_then(|program| program.call_with(argument, n_clients, &options)).map_err(with_option)
+            }
             Some(sub_rounds) => self.run_sub_rounds(form.as_ref(), &executor, argument, n_clients, sub_rounds),
         };
         let result = result.with_context(|| name.clone())?;
-        if contains_mean(&comp) && contains_nan(&result) {
-            tracing::warn!("{name}: the result has nan, as a mean does over no clients or weights that add up to 0");
+        let has_mean = contains_mean(&comp) || n_clients == Some(0);
+        if let Some(found) = NotFinite::find(&result, given.as_ref(), &computed, has_mean) {
+            if self.trap_nan {
+                bail!("{name}: {found}");
+            }
+            tracing::warn!("{name}: {found}");
         }
         self.show(&executor, comp.ty(), &result, n_clients)
     }
@@ -216,15 +229,4 @@ fn client_counts(value: &Value, ty: &Type, path: &mut Path, found: &mut Vec<(Pat
 fn contains_mean(comp: &Comp) -> bool {
     let is_mean = |it: &Intrinsic| matches!(it, Intrinsic::FederatedMean | Intrinsic::FederatedWeightedMean);
     comp.preorder().filter_map(Comp::as_intrinsic).any(is_mean)
-}
-
-/// Whether a value has a NaN anywhere.
-fn contains_nan(value: &Value) -> bool {
-    match value {
-        Value::Tensor(tensor) => tensor.array().scalars().any(|scalar| scalar.wide().is_nan()),
-        Value::Struct(elements) => elements.iter().any(contains_nan),
-        Value::Server(member) | Value::Clients(Clients::AllEqual(member)) => contains_nan(member),
-        Value::Clients(Clients::Each(members)) => members.iter().any(contains_nan),
-        Value::Sequence(_) | Value::Function(_) | Value::Placement(_) => false,
-    }
 }

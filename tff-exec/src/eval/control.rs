@@ -1,7 +1,7 @@
 //! What ends a run early, and the listener for its progress.
 
-use crate::ExecError;
 use crate::leaf::{self, Until};
+use crate::{ExecError, NotFiniteClients};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,9 @@ pub struct CallOptions {
     pub cancel: Option<Cancel>,
     /// Is told of each intrinsic and each client, on whatever thread computes: it must be quick.
     pub progress: Option<Arc<ReportProgress>>,
+    /// Collects the clients for which something is computed that is not finite. Clients on workers are not looked
+    /// at.
+    pub not_finite: Option<NotFiniteClients>,
 }
 
 impl fmt::Debug for CallOptions {
@@ -29,6 +32,7 @@ impl fmt::Debug for CallOptions {
             .field("deadline", &self.deadline)
             .field("cancel", &self.cancel)
             .field("progress", &self.progress.is_some())
+            .field("not_finite", &self.not_finite)
             .finish()
     }
 }
@@ -83,19 +87,21 @@ pub(crate) struct Control<'a> {
     given_up: Option<&'a Arc<AtomicBool>>,
     deadline: Option<Instant>,
     pub(super) progress: Option<&'a ReportProgress>,
+    pub(super) not_finite: Option<&'a NotFiniteClients>,
 }
 
 impl<'a> From<&'a CallOptions> for Control<'a> {
     fn from(options: &'a CallOptions) -> Self {
         let given_up = options.cancel.as_ref().map(|cancel| &cancel.0);
-        Self { given_up, deadline: options.deadline, progress: options.progress.as_deref() }
+        let (progress, not_finite) = (options.progress.as_deref(), options.not_finite.as_ref());
+        Self { given_up, deadline: options.deadline, progress, not_finite }
     }
 }
 
 impl<'a> Control<'a> {
     /// Ends the run once this is set.
-    pub(crate) const fn ending(given_up: &'a Arc<AtomicBool>) -> Self {
-        Self { given_up: Some(given_up), deadline: None, progress: None }
+    pub(crate) const fn ending(given_up: &'a Arc<AtomicBool>, not_finite: Option<&'a NotFiniteClients>) -> Self {
+        Self { given_up: Some(given_up), deadline: None, progress: None, not_finite }
     }
 
     /// Whether the run may go on.

@@ -344,6 +344,9 @@ impl<'a> Context<'a> {
         let compute = |client_idx| {
             let value = compute(client_idx).map_err(|error| error.at(Place::Client(client_idx)))?;
             self.report_client(client_idx);
+            if let Some(not_finite) = self.control.not_finite {
+                not_finite.look_at(client_idx, &value);
+            }
             Ok(value)
         };
         if n_clients <= 1 || self.host.threads() <= 1 {

@@ -16,6 +16,7 @@ use tonic::Status;
 pub(super) struct Executors {
     executor: Executor,
     live: Arc<Live>,
+    trap_not_finite: bool,
     service_id: u64,
     table: Mutex<Table>,
 }
@@ -85,11 +86,11 @@ impl Drop for Lease {
 }
 
 impl Executors {
-    pub(super) fn new(executor: Executor, max_live_bytes: usize) -> Self {
+    pub(super) fn new(executor: Executor, max_live_bytes: usize, trap_not_finite: bool) -> Self {
         // Only to tell this process's ids from those of one before it.
         let service_id = RandomState::new().hash_one(std::process::id()) % 100_000;
         let live = Arc::new(Live::new(max_live_bytes));
-        Self { executor, live, service_id, table: Mutex::default() }
+        Self { executor, live, trap_not_finite, service_id, table: Mutex::default() }
     }
 
     /// The id of the session for these cardinalities, which is made if it does not exist; adds a user.
@@ -118,7 +119,8 @@ impl Executors {
         }
         let id = format!("{key}/{}/{}", self.service_id, table.next_index);
         table.next_index += 1;
-        let session = Arc::new(Session::within(self.executor.clone(), clients, self.live.clone()));
+        let (executor, live) = (self.executor.clone(), self.live.clone());
+        let session = Arc::new(Session::within(executor, clients, live, self.trap_not_finite));
         let usage = Arc::new(Mutex::new(Usage { calls: 0, last: Instant::now() }));
         table.by_id.insert(
             id.clone(),

@@ -49,6 +49,9 @@ pub struct ServerOptions {
     /// After how long without a request, and without a call under way, an executor is closed and
     /// its values forgotten; never where this is `None`.
     pub session_ttl: Option<Duration>,
+    /// Whether a value with numbers that are not finite is an error for whoever asks for it, and so is what was
+    /// computed for clients. Without it, a value that is asked for is logged.
+    pub trap_not_finite: bool,
     /// Encryption, and which clients are let in; plain text from anyone where this is `None`.
     pub tls: Option<Tls>,
 }
@@ -85,7 +88,13 @@ impl Tls {
 impl Default for ServerOptions {
     /// Messages of 2³¹ − 1 bytes, protobuf's own limit; no other limits, no TLS.
     fn default() -> Self {
-        Self { max_message_bytes: i32::MAX as usize, max_live_bytes: usize::MAX, session_ttl: None, tls: None }
+        Self {
+            max_message_bytes: i32::MAX as usize,
+            max_live_bytes: usize::MAX,
+            session_ttl: None,
+            trap_not_finite: false,
+            tls: None,
+        }
     }
 }
 
@@ -154,7 +163,7 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let calls = Arc::<Calls>::default();
     let prepared = executor.clone();
-    let executors = Arc::new(Executors::new(executor, options.max_live_bytes));
+    let executors = Arc::new(Executors::new(executor, options.max_live_bytes, options.trap_not_finite));
     let max_message_bytes = options.max_message_bytes;
     let service = Service { executors: executors.clone(), calls: calls.clone(), max_message_bytes };
     let group = ExecutorGroupServer::new(service)

@@ -40,6 +40,7 @@ pub(super) fn of(error: ExecError) -> Status {
         | ExecError::Array(_)
         | ExecError::Type(_)
         | ExecError::Decode(_)
+        | ExecError::NotFinite(_)
         | ExecError::At { .. } => Code::InvalidArgument,
     };
     Status::new(code, Brief::start(&error, MAX_MESSAGE).to_string())

@@ -7,7 +7,7 @@ mod work;
 use crate::eval::{Context, Control, Host, Part, Want};
 use crate::executor::Runtime;
 use crate::values::wire::{Dialect, ReadComputation, Reader, Writer, computations};
-use crate::{ExecError, Executor, SessionError, WireError};
+use crate::{ExecError, Executor, NotFinite, NotFiniteClients, SessionError, WireError};
 use bytes::Bytes;
 use lazy::Lazy;
 use live::Received;
@@ -33,6 +33,8 @@ pub struct Session {
     values: RwLock<Table>,
     dialect: Arc<Mutex<Dialect>>,
     live: Arc<Live>,
+    /// Whether numbers that are not finite are an error.
+    trap_not_finite: bool,
 }
 
 #[derive(Debug, Default)]
@@ -93,12 +95,12 @@ impl Session {
     /// A session for this number of clients.
     #[must_use]
     pub fn new(executor: Executor, n_clients: usize) -> Self {
-        Self::within(executor, n_clients, Arc::new(Live::new(usize::MAX)))
+        Self::within(executor, n_clients, Arc::new(Live::new(usize::MAX)), false)
     }
 
     /// A session that shares its limit of received bytes with others.
-    pub(crate) fn within(executor: Executor, n_clients: usize, live: Arc<Live>) -> Self {
-        Self { executor, n_clients, values: RwLock::default(), dialect: Arc::default(), live }
+    pub(crate) fn within(executor: Executor, n_clients: usize, live: Arc<Live>, trap_not_finite: bool) -> Self {
+        Self { executor, n_clients, values: RwLock::default(), dialect: Arc::default(), live, trap_not_finite }
     }
 
     /// The number of clients.
@@ -269,9 +271,18 @@ impl Session {
             return Ok(waiting);
         }
         let (executor, n_clients, dialect) = (self.executor.clone(), self.n_clients, *self.dialect());
+        let (trap_not_finite, span) = (self.trap_not_finite, tracing::Span::current());
         waiting.value.when_done(move |outcome| {
             let writer = Writer::for_peer(dialect, n_clients, executor.tensorflow());
-            receive(outcome.clone().into_value().and_then(|value| writer.write(&value, None)));
+            let value = outcome.clone().into_value().and_then(|value| {
+                match NotFinite::find(&value, None, &NotFiniteClients::default(), n_clients == 0) {
+                    Some(found) if trap_not_finite => return Err(found.into()),
+                    Some(found) => span.in_scope(|| tracing::warn!(n_clients, "{found}")),
+                    None => {}
+                }
+                Ok(value)
+            });
+            receive(value.and_then(|value| writer.write(&value, None)));
         });
         Ok(waiting)
     }
@@ -318,7 +329,8 @@ impl Session {
     fn job(&self, inputs: &[Lazy]) -> (Lazy, Job) {
         let (value, work) = Lazy::pending(inputs);
         let result = value.clone();
-        (value, Job { executor: self.executor.clone(), n_clients: self.n_clients, work, result })
+        let computed = self.trap_not_finite.then(NotFiniteClients::default);
+        (value, Job { executor: self.executor.clone(), n_clients: self.n_clients, computed, work, result })
     }
 
     fn insert(&self, entry: Entry) -> u64 {
@@ -377,6 +389,8 @@ impl Computation {
 struct Job {
     executor: Executor,
     n_clients: usize,
+    /// The clients for which something is computed that is not finite, where that is an error.
+    computed: Option<NotFiniteClients>,
     work: Work,
     result: Lazy,
 }
@@ -393,10 +407,13 @@ impl Job {
                 if self.work.given_up().load(Ordering::Relaxed) {
                     return self.result.set(ExecError::GivenUp.into());
                 }
-                let ctx = Context::new(&*runtime, Some(self.n_clients), Control::ending(self.work.given_up()));
+                let control = Control::ending(self.work.given_up(), self.computed.as_ref());
+                let ctx = Context::new(&*runtime, Some(self.n_clients), control);
                 // A panic is a bug. Reported as an error, it does not leave the value pending for ever.
                 let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compute(&ctx)));
-                self.result.set(outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into()));
+                let outcome = outcome.unwrap_or_else(|_| ExecError::Internal("a computation panicked").into());
+                let not_finite = self.computed.and_then(|computed| computed.to_error());
+                self.result.set(not_finite.map_or(outcome, |found| ExecError::from(found).into()));
             }
         };
         match runtime.pool() {

@@ -10,6 +10,7 @@ mod convert;
 mod dataset;
 mod error;
 mod function;
+mod not_finite;
 mod sequence;
 pub(crate) mod status_code;
 mod tensor;
@@ -25,6 +26,7 @@ pub use error::{EvalError, ExecError, LeafError, Place, SessionError, WireError,
 pub(crate) use error::{LeafName, steps};
 pub use function::Function;
 pub(crate) use function::FunctionValue;
+pub use not_finite::{NotFinite, NotFiniteCause, NotFiniteClients, NotFiniteNumber};
 pub use sequence::{ReadDataset, Sequence};
 pub use tensor::Tensor;
 pub(crate) use tensor::check_tensor;

@@ -1,5 +1,6 @@
 //! What can go wrong in a simulation.
 
+use super::not_finite::NotFiniteRound;
 use crate::data::DataError;
 use crate::files::{FileError, line};
 use tff_exec::ExecError;
@@ -78,6 +79,9 @@ pub enum SimulationError {
         /// What it is.
         found: f64,
     },
+    /// Numbers of a round are not finite, where that is an error.
+    #[error(transparent)]
+    NotFinite(#[from] NotFiniteRound),
     /// More clients shall take part in a round than there are.
     #[error("clients_per_round: expected at most {n_clients}, all clients, found {found}")]
     TooFewClients {

@@ -4,7 +4,7 @@ use super::SimulationError;
 use super::config::{Config, EvaluateConfig, ProcessConfig};
 use crate::files::{FileError, name_of};
 use std::path::Path;
-use tff_exec::{Executor, Program, Value};
+use tff_exec::{CallOptions, Executor, NotFiniteClients, Program, Value};
 use tff_ir::Comp;
 use tff_types::{FederatedType, FunctionType, Placement, PlacementSpec, StructType, Type};
 
@@ -54,19 +54,27 @@ pub(super) struct Step {
 
 impl Step {
     pub(super) fn call(&self, argument: Option<Value>, n_clients: usize) -> Result<Value> {
-        let result = self.program.call(argument, Some(n_clients));
+        self.call_with(argument, n_clients, &CallOptions::default())
+    }
+
+    fn call_with(&self, argument: Option<Value>, n_clients: usize, options: &CallOptions) -> Result<Value> {
+        let result = self.program.call_with(argument, Some(n_clients), options);
         result.map_err(|source| SimulationError::Exec { name: self.name.clone(), source })
     }
 
-    /// Calls it with a state and the clients' data, and takes the result apart.
+    /// Calls it with a state and the clients' data, and takes the result apart. Collects the clients for which
+    /// something is computed that is not finite.
     pub(super) fn call_round(
         &self,
         signature: &Round,
         state: Value,
         clients: Value,
         n_clients: usize,
+        not_finite: &NotFiniteClients,
     ) -> Result<RoundResult> {
-        let result = self.call(Some(Value::structure([state, clients])), n_clients)?;
+        let mut options = CallOptions::default();
+        options.not_finite = Some(not_finite.clone());
+        let result = self.call_with(Some(Value::structure([state, clients])), n_clients, &options)?;
         let element = |index: usize| match &result {
             Value::Struct(elements) => elements.get(index).cloned(),
             _ => None,

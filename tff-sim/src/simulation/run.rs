@@ -2,13 +2,14 @@
 
 use super::checkpoint::{Checkpoints, Entry, Identity, Saved};
 use super::metrics::{Metrics, Reading};
+use super::not_finite::NotFiniteRound;
 use super::process::{Prepared, Process, at_server};
 use super::sample::{sample_clients, without_dropouts};
 use super::{Config, SimulationError};
 use crate::data::{ClientId, Source};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Instant;
-use tff_exec::{Executor, Value};
+use tff_exec::{Executor, NotFiniteClients, Value};
 use tff_types::Type;
 
 type Result<T> = std::result::Result<T, SimulationError>;
@@ -44,6 +45,8 @@ pub struct Simulation {
     n_chosen: usize,
     metrics: Metrics,
     evaluation_metrics: Option<Metrics>,
+    /// Whether numbers that are not finite are an error.
+    trap_not_finite: bool,
 }
 
 impl Simulation {
@@ -65,7 +68,16 @@ impl Simulation {
         if !(0.0..1.0).contains(&settings.dropout) {
             return Err(SimulationError::Dropout { found: settings.dropout });
         }
-        Ok(Self { process, source, test: None, settings, n_chosen, metrics, evaluation_metrics })
+        Ok(Self {
+            process,
+            source,
+            test: None,
+            settings,
+            n_chosen,
+            metrics,
+            evaluation_metrics,
+            trap_not_finite: false,
+        })
     }
 
     /// The simulation with this data for the evaluation, instead of that of the clients. It was opened for the same
@@ -73,6 +85,12 @@ impl Simulation {
     #[must_use]
     pub fn with_test(self, test: Box<dyn Source>) -> Self {
         Self { test: Some(test), ..self }
+    }
+
+    /// The simulation, in which numbers that are not finite are an error, and not a warning.
+    #[must_use]
+    pub fn trapping_not_finite(self) -> Self {
+        Self { trap_not_finite: true, ..self }
     }
 
     /// Reads the computations and opens the data. What can be wrong with the configuration, the computations and the
@@ -117,7 +135,7 @@ impl Simulation {
     pub fn start(&self, executor: &Executor) -> Result<Run<'_>> {
         let prepared = self.process.prepare(executor)?;
         let state = prepared.initialize.call(None, self.n_chosen)?;
-        Ok(Run { simulation: self, prepared, state, rounds_done: 0, history: Vec::new() })
+        Ok(Run { simulation: self, prepared, state, rounds_done: 0, history: Vec::new(), warned: None })
     }
 
     /// Goes on from the latest checkpoint in a folder, or starts where there is none yet. What was reported before is
@@ -131,7 +149,7 @@ impl Simulation {
         };
         let prepared = self.process.prepare(executor)?;
         let Saved { round, history, state, .. } = saved;
-        Ok(Run { simulation: self, prepared, state, rounds_done: round, history })
+        Ok(Run { simulation: self, prepared, state, rounds_done: round, history, warned: None })
     }
 
     fn identity(&self) -> Identity {
@@ -187,6 +205,8 @@ pub struct Run<'a> {
     state: Value,
     rounds_done: u64,
     history: Vec<Entry>,
+    /// What was found not to be finite, and told of, last.
+    warned: Option<NotFiniteRound>,
 }
 
 impl Run<'_> {
@@ -254,11 +274,27 @@ impl Run<'_> {
         let initial = at_server(evaluation.initialize.call(None, n_clients)?);
         let state = evaluation.set_model_weights.call(Some(Value::structure([initial, weights])), n_clients)?;
         let data = data(&**source, 0..n_clients)?;
-        let result = evaluation.next.call_round(&evaluation.round, Value::at_server(state), data, n_clients)?;
+        let (state, computed) = (Value::at_server(state), NotFiniteClients::default());
+        let result = evaluation.next.call_round(&evaluation.round, state, data.clone(), n_clients, &computed)?;
+        let not_finite = NotFiniteRound::find(source.clients(), &data, &computed, None, &result.metrics);
+        self.tell("evaluation", not_finite).map_err(|error| error.at("evaluation"))?;
         let metrics = metrics.read(&result.metrics)?;
         let report = EvaluationReport { round: self.rounds_done, metrics, seconds: start.elapsed().as_secs_f64() };
         self.history.push(Entry::Evaluation(report.clone()));
         Ok(Some(report))
+    }
+
+    /// Tells of what is not finite, unless the round before had the same.
+    fn tell(&mut self, place: &str, found: Option<NotFiniteRound>) -> Result<()> {
+        match found {
+            Some(found) if self.simulation.trap_not_finite => return Err(found.into()),
+            Some(found) if self.warned.as_ref() != Some(&found) => {
+                tracing::warn!("{place}: {found}");
+                self.warned = Some(found);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn round(&mut self, round: u64) -> Result<RoundReport> {
@@ -269,13 +305,18 @@ impl Run<'_> {
         let start = Instant::now();
         let data = data(&*simulation.source, chosen.iter().copied())?;
         let signature = &simulation.process.round;
-        let result = self.prepared.next.call_round(signature, self.state.clone(), data, chosen.len())?;
+        let computed = NotFiniteClients::default();
+        let result =
+            self.prepared.next.call_round(signature, self.state.clone(), data.clone(), chosen.len(), &computed)?;
         let seconds = start.elapsed().as_secs_f64();
         let metrics = simulation.metrics.read(&result.metrics)?;
+        let ids = |clients: Vec<usize>| clients.into_iter().filter_map(|client| ids.get(client).cloned()).collect();
+        let clients: Vec<ClientId> = ids(chosen);
+        let not_finite = NotFiniteRound::find(&clients, &data, &computed, Some(&result.state), &result.metrics);
+        self.tell(&format!("round {round}"), not_finite)?;
         self.state = result.state;
         self.rounds_done = round;
-        let ids = |clients: Vec<usize>| clients.into_iter().filter_map(|client| ids.get(client).cloned()).collect();
-        let report = RoundReport { round, clients: ids(chosen), dropped: ids(dropped), metrics, seconds };
+        let report = RoundReport { round, clients, dropped: ids(dropped), metrics, seconds };
         self.history.push(Entry::Round(report.clone()));
         Ok(report)
     }

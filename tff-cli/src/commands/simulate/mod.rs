@@ -135,6 +135,10 @@ pub(crate) struct Args {
     /// The part of the state that --save writes, such as `global_model_weights.trainable`; all by default.
     #[arg(long, value_name = "PATH", requires = "save", default_value = "")]
     save_part: String,
+    /// Fail where nan or inf is computed for a client, or is in the state or the metrics; by default, that is a
+    /// warning. Clients on workers are not looked at one by one.
+    #[arg(long)]
+    trap_nan: bool,
     /// Show no progress bar; without a terminal there is none anyway.
     #[arg(long)]
     no_progress: bool,
@@ -159,6 +163,7 @@ impl Args {
         let executor = self.executor.executor_on(&self.workers)?;
 
         let simulation = Simulation::from_config(&config)?;
+        let simulation = if self.trap_nan { simulation.trapping_not_finite() } else { simulation };
         if let Some(path) = &plot {
             plot::check_path(path)?;
         }

@@ -16,6 +16,7 @@ pub use session::SessionError;
 pub use wire::WireError;
 pub use worker::WorkerError;
 
+use super::NotFinite;
 use std::fmt;
 use std::sync::Arc;
 use tff_ir::{ArrayError, BuildError, CompDecodeError, CompEncodeError};
@@ -80,6 +81,9 @@ pub enum ExecError {
     /// The deadline of a call has passed.
     #[error("the call did not end within its deadline")]
     Deadline,
+    /// A result has numbers that are not finite, where that is an error.
+    #[error(transparent)]
+    NotFinite(#[from] NotFinite),
     /// A bug of this crate.
     #[error("internal error: {0}")]
     Internal(&'static str),

@@ -28,11 +28,43 @@ opaque!(Error, Event, Client, Device, DeviceDescription, Memory, Executable, Loa
 pub(super) struct Header {
     /// The bytes of header and table together.
     pub(super) size: usize,
-    pub(super) extension: *const c_void,
+    pub(super) extension: *const Extension,
     pub(super) version_size: usize,
     pub(super) version_extension: *const c_void,
     pub(super) major: c_int,
     pub(super) minor: c_int,
+}
+
+/// What each extension of the API begins with; they are a list.
+#[repr(C)]
+pub(super) struct Extension {
+    pub(super) size: usize,
+    pub(super) kind: c_int,
+    pub(super) next: *const Extension,
+}
+
+/// The [`Extension`] for handlers of custom calls.
+pub(super) const HANDLERS_EXTENSION: c_int = 5;
+
+/// That extension, up to the function that is used.
+#[repr(C)]
+pub(super) struct HandlersExtension {
+    pub(super) base: Extension,
+    pub(super) register_type: Pointer<c_void>,
+    pub(super) add_user_data: Pointer<c_void>,
+    pub(super) register_handler: Option<Function<RegisterHandler>>,
+}
+
+/// The only struct of the API without a place for extensions.
+#[repr(C)]
+pub(super) struct RegisterHandler {
+    pub(super) size: usize,
+    pub(super) name: Pointer<u8>,
+    pub(super) name_len: usize,
+    pub(super) function: Pointer<c_void>,
+    pub(super) platform: Pointer<u8>,
+    pub(super) platform_len: usize,
+    pub(super) traits: c_int,
 }
 
 /// Declares structs of the API, each with a default of zeros and nulls that says its own size:

@@ -11,8 +11,9 @@ use crate::leaf::xla::runtime::Failure;
 use crate::values::status_code;
 use bytes::Bytes;
 use libloading::Library;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::fmt;
+use std::mem::offset_of;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ macro_rules! table {
         /// The functions that are used, out of a plugin's table.
         struct Table {
             $($name: $ty,)*
+            register_handler: Option<Function<abi::RegisterHandler>>,
         }
 
         impl Table {
@@ -48,6 +50,7 @@ macro_rules! table {
                         // functions, always the same at the same index, and that one is of this type.
                         unsafe { std::mem::transmute::<NonNull<()>, $ty>(entry) }
                     },)*
+                    register_handler: register_handler(header),
                 })
             }
         }
@@ -83,6 +86,45 @@ table! {
     buffer_increase_external_reference_count: 74 Function<abi::OfBuffer>,
     buffer_decrease_external_reference_count: 75 Function<abi::OfBuffer>,
     buffer_opaque_device_memory: 76 Function<abi::BufferMemory>,
+}
+
+/// A function that modules may call by a name, in XLA's typed calling convention: linear algebra is such calls.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    name: String,
+    function: NonNull<c_void>,
+}
+
+// SAFETY: it is the address of code; whoever made it says that any thread may call it.
+unsafe impl Send for Handler {}
+
+impl Handler {
+    /// A handler under this name.
+    ///
+    /// # Safety
+    /// `function` must be an `XLA_FFI_Handler` that stays loaded for the rest of the process. Any thread may call it,
+    /// with the arguments and the attributes that a module decides: it must check them itself.
+    #[must_use]
+    pub const unsafe fn new(name: String, function: NonNull<c_void>) -> Self {
+        Self { name, function }
+    }
+}
+
+/// The platform of handlers that run on the CPU, as XLA calls it.
+const HANDLERS_PLATFORM: &[u8] = b"Host";
+
+/// The function with which a plugin takes handlers; `None` where it has none of the form that is declared here.
+fn register_handler(header: &abi::Header) -> Option<Function<abi::RegisterHandler>> {
+    let mut extension = header.extension;
+    // SAFETY: a plugin's extensions live as long as it, are a list that ends with a null, and begin with this struct.
+    while let Some(found) = unsafe { extension.as_ref() } {
+        if found.kind == abi::HANDLERS_EXTENSION && found.size >= size_of::<abi::HandlersExtension>() {
+            // SAFETY: an extension of this kind is this struct, and it is long enough.
+            return unsafe { &*extension.cast::<abi::HandlersExtension>() }.register_handler;
+        }
+        extension = found.next;
+    }
+    None
 }
 
 /// The function at an index of the table; `None` beyond its end, and for what the plugin left out.
@@ -170,6 +212,26 @@ impl Client {
     /// What the device is: `cpu`.
     pub(super) fn platform(&self) -> &str {
         &self.platform
+    }
+
+    /// Gives the plugin a handler, for modules that are compiled from now on, unless it has one of that name.
+    ///
+    /// # Errors
+    /// The plugin's message, also where it has one; that it takes none.
+    pub(super) fn register(&self, handler: &Handler) -> Result<(), Failure> {
+        let register = self.table.register_handler.ok_or("the plugin takes no handlers")?;
+        let mut arguments = abi::RegisterHandler {
+            size: offset_of!(abi::RegisterHandler, traits) + size_of::<c_int>(),
+            name: start(handler.name.as_bytes()),
+            name_len: handler.name.len(),
+            function: Some(handler.function),
+            platform: start(HANDLERS_PLATFORM),
+            platform_len: HANDLERS_PLATFORM.len(),
+            traits: 0,
+        };
+        // SAFETY: the texts are as long as is said, and are read during the call only. What the function is was said
+        // as the handler was made.
+        unsafe { self.table.call(register, &mut arguments) }
     }
 
     /// Compiles a module, an `xla.HloModuleProto`, with these options, a `CompileOptionsProto`.

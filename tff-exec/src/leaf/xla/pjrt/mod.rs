@@ -7,6 +7,7 @@ mod ffi;
 use super::runtime::{Failure, Runtime};
 use super::signature::Signature;
 use crate::ExecError;
+pub use ffi::Handler;
 use ffi::{Buffer, Client, Executable};
 use prost::Message;
 use std::fmt;
@@ -60,8 +61,36 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// The clients that are open, each with the one file that it is of.
-static OPEN: Mutex<Vec<(Plugin, &Client)>> = Mutex::new(Vec::new());
+/// What the process has opened, and what it gives to each plugin.
+struct Open {
+    /// Each client with the one file that it is of.
+    clients: Vec<(Plugin, &'static Client)>,
+    handlers: Vec<Handler>,
+}
+
+static OPEN: Mutex<Open> = Mutex::new(Open { clients: Vec::new(), handlers: Vec::new() });
+
+/// Gives handlers to the plugins for CPUs that this process has open or opens: modules that are compiled from now on
+/// may call them. What was refused for lack of them stays refused. A handler that a plugin has keeps its name.
+pub fn add_handlers(handlers: Vec<Handler>) {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (_, client) in &open.clients {
+        register(client, &handlers);
+    }
+    open.handlers.extend(handlers);
+}
+
+fn register(client: &Client, handlers: &[Handler]) {
+    if client.platform() != "cpu" {
+        return;
+    }
+    for handler in handlers {
+        // A module that needs it is told, by the plugin, that there is none.
+        if let Err(error) = client.register(handler) {
+            tracing::debug!(%error, ?handler, "a PJRT plugin refused a handler");
+        }
+    }
+}
 
 /// The client of a plugin, opened unless it is open.
 ///
@@ -81,12 +110,13 @@ fn open_file(path: &Path, plugin: &Plugin) -> Result<&'static Client, String> {
     let path = path.canonicalize().map_err(|error| format!("cannot be opened: {error}"))?;
     let plugin = Plugin { files: vec![path.clone()], ..plugin.clone() };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, client)) = open.iter().find(|(other, _)| *other == plugin) {
+    if let Some((_, client)) = open.clients.iter().find(|(other, _)| *other == plugin) {
         return Ok(client);
     }
     let client = Client::open(&path, &plugin.options, plugin.device)?;
     tracing::debug!(platform = client.platform(), path = %path.display(), "opened a PJRT plugin");
-    open.push((plugin, client));
+    register(client, &open.handlers);
+    open.clients.push((plugin, client));
     Ok(client)
 }
 
