@@ -122,7 +122,10 @@ impl Generator<'_, '_> {
     fn leaf(&mut self) -> Result<Comp> {
         match self.u.int_in_range(0..=9u32)? {
             0..=3 if !self.scope.is_empty() => self.reference(),
-            4 => Ok(Comp::placement(self.u.arbitrary()?)),
+            4 => match (self.u.arbitrary()?, self.u.ratio(1, 4)?) {
+                (placement, false) => Ok(Comp::placement(placement)),
+                (placement, true) => Ok(Comp::labelled_placement(placement, *self.u.choose(&["p", "a/b", "server"])?)),
+            },
             5 => self.data(),
             6 => self.tensorflow(),
             7 => self.xla(),
@@ -214,7 +217,11 @@ impl Generator<'_, '_> {
             result: self.tensorflow_binding(&result)?,
             initialize_op: (*self.u.choose(&["", "init"])?).into(),
             session_token: (*self.u.choose(&["", "token:0"])?).into(),
-            cache_key: self.u.arbitrary()?,
+            cache_key: match self.u.int_in_range(0..=3)? {
+                0 => None,
+                1 => Some(0),
+                _ => Some(self.u.arbitrary()?),
+            },
             layout_map: match self.u.int_in_range(0..=4)? {
                 0 => Some(Vec::new()),
                 1 => Some(vec![("b".into(), "X".into()), ("a".into(), "".into()), ("".into(), "Y".into())]),
@@ -242,18 +249,23 @@ impl Generator<'_, '_> {
         let (parameter, result) = self.local_function(None, false)?;
         let xla = Xla {
             hlo_module: self.opaque()?,
-            parameter: parameter.as_ref().map(|ty| self.xla_binding(ty)).transpose()?,
-            result: self.xla_binding(&result)?,
+            parameter: parameter.as_ref().map(|ty| self.xla_binding(ty, &mut Some(0))).transpose()?,
+            result: self.xla_binding(&result, &mut None)?,
         };
         let ty = Type::function(parameter, result).map_err(|_| Error::IncorrectFormat)?;
         built(Comp::compiled(CompiledComputation::Xla(Arc::new(xla)), ty))
     }
 
-    fn xla_binding(&mut self, ty: &Type) -> Result<XlaBinding> {
+    /// A binding of each tensor; those of a parameter are numbered as they come, which `next` counts.
+    fn xla_binding(&mut self, ty: &Type, next: &mut Option<i32>) -> Result<XlaBinding> {
         if ty.as_struct().is_none() {
-            return Ok(XlaBinding::Tensor(self.u.int_in_range(0..=9)?));
+            let index = match next {
+                Some(next) => std::mem::replace(next, *next + 1),
+                None => self.u.int_in_range(0..=9)?,
+            };
+            return Ok(XlaBinding::Tensor(index));
         }
-        let elements = ty.children().map(|(_, element)| self.xla_binding(element));
+        let elements = ty.children().map(|(_, element)| self.xla_binding(element, next));
         Ok(XlaBinding::Struct(elements.collect::<Result<_>>()?))
     }
 
@@ -264,8 +276,12 @@ impl Generator<'_, '_> {
             return built(Comp::intrinsic("of_a_runtime", self.ty()?));
         };
         let mut bindings = Bindings::new();
+        let is_zip = matches!(intrinsic, Intrinsic::FederatedZipAtClients | Intrinsic::FederatedZipAtServer);
+        // What a zip returns is its parameter without placements.
+        let zipped = self.local_type(1, false)?;
         for label in def.template().labels() {
             match label {
+                Label::Type(label) if is_zip => drop(bindings.bind_type(label, zipped.clone())),
                 Label::Type(label) => drop(bindings.bind_type(label, self.local_type(1, false)?)),
                 Label::Placement(label) => drop(bindings.bind_placement(label, Placement::Server)),
             }

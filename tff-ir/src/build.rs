@@ -228,6 +228,11 @@ impl Comp {
         Self::checked(CompKind::Placement(placement), Type::placement())
     }
 
+    /// A placement literal whose type has the label that federated types refer to.
+    pub fn labelled_placement(placement: Placement, label: impl Into<Arc<str>>) -> Self {
+        Self::checked(CompKind::Placement(placement), Type::labelled_placement(label))
+    }
+
     /// A constant, of the dtype and shape of its elements.
     #[must_use]
     pub fn literal(array: Array) -> Self {
@@ -260,6 +265,7 @@ impl Comp {
 /// The type of a node of this kind, if its parts fit together. Where the type does not follow from
 /// the parts it is `given`, and checked.
 pub(crate) fn derive_type(kind: &CompKind, given: Option<&Type>) -> Result<Type, BuildError> {
+    let given_if = |fits: &dyn Fn(&Type) -> bool| given.filter(|ty| fits(ty)).cloned();
     let given = || given.cloned().unwrap_or_else(untyped);
     match kind {
         CompKind::Reference(reference) => named("reference", &reference.name).map(|()| given()),
@@ -282,7 +288,8 @@ pub(crate) fn derive_type(kind: &CompKind, given: Option<&Type>) -> Result<Type,
         }
         CompKind::Intrinsic(intrinsic) => named("intrinsic", intrinsic.uri()).map(|()| given()),
         CompKind::Data(_) | CompKind::CompiledComputation(_) => Ok(given()),
-        CompKind::Placement(_) => Ok(Type::placement()),
+        // Only its label is not given by the kind.
+        CompKind::Placement(_) => Ok(given_if(&|ty| *ty == Type::placement()).unwrap_or_else(Type::placement)),
         CompKind::Literal(literal) => literal_type(&literal.array, given()),
     }
 }
@@ -353,13 +360,13 @@ fn check_assignable(target: &Type, source: &Type) -> Result<(), Box<Mismatch>> {
     )
 }
 
-/// Checks that a node may state the type `stated` where `derived` follows from its parts.
+/// Checks that a node may state the type `stated` where `derived` follows from its parts. Labels of abstract types and
+/// placements may have other names, as long as equal ones stay equal and different ones stay different.
 pub(crate) fn check_equivalent(stated: &Type, derived: &Type) -> Result<(), Box<Mismatch>> {
-    stated.check_equivalent_to(derived).or_else(
-        |mismatch| {
-            if may_fit(stated, derived) { Ok(()) } else { Err(Box::new(mismatch)) }
-        },
-    )
+    stated.check_equivalent_to(derived).or_else(|mismatch| {
+        let fits = may_fit(stated, derived) || stated.is_alpha_equivalent_to(derived);
+        if fits { Ok(()) } else { Err(Box::new(mismatch)) }
+    })
 }
 
 /// Whether one of the types contains [`UNTYPED`] and what is known of both fits.
@@ -387,4 +394,14 @@ fn may_fit(target: &Type, source: &Type) -> bool {
 /// Whether [`UNTYPED`] occurs anywhere.
 pub(crate) fn contains_untyped(ty: &Type) -> bool {
     is_untyped(ty) || (ty.contains_abstract() && ty.children().any(|(_, child)| contains_untyped(child)))
+}
+
+/// Whether the types are the same, the labels of placement types included.
+pub(crate) fn is_same(left: &Type, right: &Type) -> bool {
+    let has_label = |ty: &Type| {
+        ty.contains(|part| matches!(part.kind(), TypeKind::Placement(placement) if placement.instance_label.is_some()))
+    };
+    left.ptr_eq(right)
+        || (left == right
+            && ((!has_label(left) && !has_label(right)) || left.quoted().to_string() == right.quoted().to_string()))
 }

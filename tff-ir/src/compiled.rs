@@ -56,6 +56,24 @@ pub enum CompiledProblem {
         /// The kind of type that the binding is for.
         found: &'static str,
     },
+    /// The binding of a tensor to a module names a parameter or result that the module cannot have.
+    #[error("expected the index of a {side} of the module at {path}, found {found}")]
+    BindingIndex {
+        /// Where in the type.
+        path: Path,
+        /// `parameter` or `result`.
+        side: &'static str,
+        /// The index.
+        found: i32,
+    },
+    /// Another tensor is bound to the same parameter of the module.
+    #[error("expected a parameter of the module for each tensor, found two at parameter {index}, the second at {path}")]
+    SameIndex {
+        /// Where in the type the second is.
+        path: Path,
+        /// The index.
+        index: usize,
+    },
 }
 
 /// The most problems that are found in one graph or module.
@@ -67,7 +85,12 @@ impl CompiledComputation {
         let Some(function) = ty.as_function() else {
             return vec![CompiledProblem::NotAFunction { found: ty.clone() }];
         };
-        let mut checker = Checker { is_xla: matches!(self, Self::Xla(_)), path: Path::root(), problems: Vec::new() };
+        let mut checker = Checker {
+            is_xla: matches!(self, Self::Xla(_)),
+            path: Path::root(),
+            problems: Vec::new(),
+            indexes: Vec::new(),
+        };
         let parameter = function.parameter.as_ref();
         if let Some(parameter) = parameter {
             checker.at(Step::Parameter, |it| it.check_local(parameter));
@@ -89,6 +112,8 @@ struct Checker {
     is_xla: bool,
     path: Path,
     problems: Vec<CompiledProblem>,
+    /// The tensors of the side that is checked, each with its index in a module.
+    indexes: Vec<(Path, i32)>,
 }
 
 impl Checker {
@@ -136,7 +161,26 @@ impl Checker {
             }
             (None, Some(_)) => it.problems.push(CompiledProblem::UnexpectedBinding),
         });
+        self.check_parameters();
         self.at(Step::Result, |it| it.check_parallel(result, result_binding));
+        // How many results a module has, and which of them are used, is its own affair.
+        for (path, found) in self.indexes.drain(..).filter(|(_, index)| *index < 0) {
+            self.problems.push(CompiledProblem::BindingIndex { path, side: "result", found });
+        }
+    }
+
+    /// Checks that each tensor is bound to a parameter of its own: a module has as many as there are tensors.
+    fn check_parameters(&mut self) {
+        let mut is_bound = vec![false; self.indexes.len()];
+        for (path, found) in self.indexes.drain(..) {
+            let index = usize::try_from(found).unwrap_or(usize::MAX);
+            self.problems.extend(match is_bound.get_mut(index) {
+                None => Some(CompiledProblem::BindingIndex { path, side: "parameter", found }),
+                Some(is_bound) => {
+                    std::mem::replace(is_bound, true).then_some(CompiledProblem::SameIndex { path, index })
+                }
+            });
+        }
     }
 
     /// Checks that the tree of bindings is that of the type. It recurses no deeper than the type.
@@ -158,7 +202,7 @@ impl Checker {
                 ty: ty.clone(),
                 found: binding.kind(),
             }),
-            _ => {}
+            _ => self.indexes.extend(binding.index().map(|index| (self.path.clone(), index))),
         }
     }
 }
@@ -169,6 +213,10 @@ trait Binding: Sized {
     fn elements(&self) -> Option<&[Self]>;
     /// The kind of type that it is for.
     fn kind(&self) -> &'static str;
+    /// The position that a tensor has among the parameters or results of a module.
+    fn index(&self) -> Option<i32> {
+        None
+    }
 }
 
 impl Binding for TensorFlowBinding {
@@ -195,5 +243,9 @@ impl Binding for XlaBinding {
             Self::Struct(_) => "struct",
             Self::Tensor(_) => "tensor",
         }
+    }
+
+    fn index(&self) -> Option<i32> {
+        if let Self::Tensor(index) = self { Some(*index) } else { None }
     }
 }

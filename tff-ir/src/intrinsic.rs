@@ -5,7 +5,7 @@
 
 use crate::diag::FirstLine;
 use std::sync::{Arc, LazyLock};
-use tff_types::{TemplateError, Type};
+use tff_types::{Mismatch, TemplateError, Type};
 
 /// What is known about an intrinsic of the table.
 #[derive(Debug)]
@@ -50,7 +50,18 @@ pub struct InstanceError {
     /// Its signature.
     pub signature: &'static str,
     /// What is wrong.
-    pub error: TemplateError,
+    pub error: InstanceProblem,
+}
+
+/// What keeps a type from being one that an intrinsic has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstanceProblem {
+    /// It is no instance of the signature.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The result of a zip is another struct than the parameter without placements.
+    #[error("the result is not the parameter without placements: {}", FirstLine(.0))]
+    Zipped(#[source] Box<Mismatch>),
 }
 
 macro_rules! intrinsics {
@@ -195,8 +206,13 @@ impl Intrinsic {
     /// Where it is not.
     pub fn check_instance(&self, ty: &Type) -> Result<(), InstanceError> {
         let Some(def) = self.def() else { return Ok(()) };
-        let checked = ty.check_instance_of(def.template());
-        checked.map(drop).map_err(|error| InstanceError { uri: def.uri, signature: def.signature, error })
+        let checked = ty.check_instance_of(def.template()).map_err(InstanceProblem::from);
+        let checked = checked.and_then(|_| if self.is_zip() { check_zipped(ty) } else { Ok(()) });
+        checked.map_err(|error| InstanceError { uri: def.uri, signature: def.signature, error })
+    }
+
+    const fn is_zip(&self) -> bool {
+        matches!(self, Self::FederatedZipAtClients | Self::FederatedZipAtServer)
     }
 
     /// The uri of the table that is most like this one, if any is much like it.
@@ -213,6 +229,15 @@ impl Intrinsic {
         let known = Self::ALL.iter().filter_map(Self::def).map(|def| (distance(&uri, def.uri), def.uri));
         known.min().filter(|(distance, _)| *distance <= uri.len().div_ceil(3)).map(|(_, uri)| uri)
     }
+}
+
+/// Checks what the signature of a zip cannot say: its result has the elements of the parameter, in their order and under
+/// their names.
+fn check_zipped(ty: &Type) -> Result<(), InstanceProblem> {
+    let Some(function) = ty.as_function() else { return Ok(()) };
+    let (Some(parameter), Some(zipped)) = (&function.parameter, function.result.as_federated()) else { return Ok(()) };
+    let checked = parameter.strip_placement().check_equivalent_to(&zipped.member);
+    checked.map_err(|mismatch| InstanceProblem::Zipped(Box::new(mismatch)))
 }
 
 impl IntrinsicDef {

@@ -90,7 +90,7 @@ pub use comp::{
 pub use compiled::CompiledProblem;
 pub use display::{Formatted, Structural};
 pub use element::Element;
-pub use intrinsic::{Communication, InstanceError, Intrinsic, IntrinsicDef, Privacy};
+pub use intrinsic::{Communication, InstanceError, InstanceProblem, Intrinsic, IntrinsicDef, Privacy};
 pub use names::UniqueNames;
 pub use opaque::{
     CompiledComputation, DataContent, Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding,

@@ -5,7 +5,7 @@
 //! break any of them. What concerns a single node is checked once, and the node remembers that.
 
 use crate::build::{check_equivalent, contains_untyped, derive_type, is_untyped};
-use crate::diag::{FirstLine, Name, OneLine};
+use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::operands::doubtful_operand;
 use crate::proto::decode_reporting;
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
 };
 use foldhash::fast::RandomState;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use tff_proto::v0 as pb;
-use tff_types::Type;
+use tff_types::{DType, Label, Type, TypeKind};
 
 /// Something wrong or doubtful in a computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,10 @@ pub enum Code {
     UnknownIntrinsic,
     /// `doubtful-operand`: an intrinsic of values that it cannot compute with, such as the sum of texts; a warning.
     DoubtfulOperand,
+    /// `doubtful-data`: data of a type of which there are no values, such as a placement; a warning.
+    DoubtfulData,
+    /// `doubtful-label`: an abstract type whose name looks like that of a dtype; a warning.
+    DoubtfulLabel,
     /// `unbound-label`: nothing says what an abstract type or placement of the type of the whole stands for; a warning.
     UnboundLabel,
     /// `intrinsic-type`: the type is no instance of the signature of the intrinsic.
@@ -104,6 +108,8 @@ impl Code {
             Self::EmptyBlock => "empty-block",
             Self::UnknownIntrinsic => "unknown-intrinsic",
             Self::DoubtfulOperand => "doubtful-operand",
+            Self::DoubtfulData => "doubtful-data",
+            Self::DoubtfulLabel => "doubtful-label",
             Self::UnboundLabel => "unbound-label",
             Self::IntrinsicType => "intrinsic-type",
             Self::LocalComputationType => "local-computation-type",
@@ -114,7 +120,12 @@ impl Code {
 
     const fn severity(self) -> Severity {
         match self {
-            Self::EmptyBlock | Self::UnknownIntrinsic | Self::DoubtfulOperand | Self::UnboundLabel => Severity::Warning,
+            Self::EmptyBlock
+            | Self::UnknownIntrinsic
+            | Self::DoubtfulOperand
+            | Self::DoubtfulData
+            | Self::DoubtfulLabel
+            | Self::UnboundLabel => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -203,6 +214,8 @@ struct Validator<'c> {
     above: Vec<(&'c Comp, usize)>,
     /// The types of the names in scope.
     scope: Scope<&'c Type, &'c str>,
+    /// The labels that have been looked at.
+    labels: BTreeSet<Label>,
     diagnostics: Vec<Diagnostic>,
     n_errors: usize,
     n_warnings: usize,
@@ -296,7 +309,46 @@ impl<'c> Validator<'c> {
                     self.report(Code::DoubtfulOperand, problem);
                 }
             }
+            CompKind::Data(_) => self.check_data(comp.ty()),
             _ => {}
+        }
+        if matches!(comp.kind(), CompKind::Lambda(_) | CompKind::Intrinsic(_) | CompKind::Data(_)) {
+            self.check_labels(comp.ty());
+        }
+    }
+
+    fn check_data(&mut self, ty: &Type) {
+        let part = ty.preorder().find_map(|part| match part.kind() {
+            TypeKind::Function(_) => Some("a function"),
+            TypeKind::Placement(_) => Some("a placement"),
+            TypeKind::Abstract(_) if !is_untyped(part) => Some("an abstract type"),
+            _ => None,
+        });
+        if let Some(part) = part {
+            self.report(
+                Code::DoubtfulData,
+                format_args!("no runtime has data of a type that contains {part}: {}", Shown(ty)),
+            );
+        }
+    }
+
+    /// Looks at each label once.
+    fn check_labels(&mut self, ty: &Type) {
+        if !ty.contains_abstract() {
+            return;
+        }
+        for label in ty.labels() {
+            if let Label::Type(name) = &label
+                && !self.labels.contains(&label)
+                && let Some(dtype) = DType::nearest(name)
+            {
+                let name = Name(name);
+                self.report(
+                    Code::DoubtfulLabel,
+                    format_args!("`{name}` is not a dtype, so it stands for any type; did you mean `{dtype}`?"),
+                );
+            }
+            self.labels.insert(label);
         }
     }
 
@@ -390,7 +442,9 @@ impl<'c> Validator<'c> {
                 CompiledProblem::MissingBinding { .. }
                 | CompiledProblem::UnexpectedBinding
                 | CompiledProblem::BindingLength { .. }
-                | CompiledProblem::BindingKind { .. } => Code::BindingMismatch,
+                | CompiledProblem::BindingKind { .. }
+                | CompiledProblem::BindingIndex { .. }
+                | CompiledProblem::SameIndex { .. } => Code::BindingMismatch,
             };
             self.report(code, problem);
         }

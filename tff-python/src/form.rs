@@ -1,12 +1,15 @@
 //! `Form`: a computation as several parts with fixed roles.
 
 use crate::computation::{Computation, compile_error, file_error, options};
+use crate::error::{Class, plain};
 use crate::types::Type;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
+use tff_ir::{BuildError, Comp, Intrinsic, UniqueNames};
 use tff_sim::forms::{Form as Parts, FormKind, check_new_folder};
+use tff_types::Type as Ty;
 
 /// A computation as several parts with fixed roles, for systems that run each part where and how they like.
 #[pyclass(frozen, module = "federated_runtime")]
@@ -72,7 +75,48 @@ impl Form {
         whole.map(Computation).map_err(|error| compile_error(py, &error))
     }
 
+    /// The first part of the form ``mergeable``, for clients that come one after another: ``zero``, ``( -> A)``, and
+    /// ``accumulate``, ``(<A,T> -> A@SERVER)``, which goes on from what the clients before gave. For all clients from
+    /// ``zero`` on, in whatever portions, it gives what ``up_to_merge`` does.
+    ///
+    /// Raises:
+    ///     CompileError: The form is another one, or nothing is aggregated in it.
+    fn to_fold(&self, py: Python<'_>) -> PyResult<(Computation, Computation)> {
+        let refuse = |message: String| plain(py, Class::Compile, message);
+        let Parts::Mergeable(form) = &self.parts else {
+            return Err(refuse(format!("expected the form mergeable, found {}", self.parts.kind())));
+        };
+        match fold(form.up_to_merge()).map_err(|error| refuse(error.to_string()))? {
+            Some((zero, accumulate)) => Ok((Computation(zero), Computation(accumulate))),
+            None => Err(refuse("nothing that clients have is aggregated".to_owned())),
+        }
+    }
+
     fn __repr__(&self) -> String {
         format!("<Form {} {}>", self.parts.kind(), self.ty)
     }
+}
+
+/// `zero` and `accumulate` of a computation that ends in an aggregation; `None` for others.
+fn fold(up_to_merge: &Comp) -> Result<Option<(Comp, Comp)>, BuildError> {
+    let Some(lambda) = up_to_merge.as_lambda() else { return Ok(None) };
+    let Some(parameter) = &lambda.parameter else { return Ok(None) };
+    let block = lambda.result.as_block();
+    let (locals, result) = block.map_or((&[][..], &lambda.result), |block| (&block.locals[..], &block.result));
+    let Some(call) = result.as_call() else { return Ok(None) };
+    let operands = call.argument.as_ref().and_then(Comp::as_struct).map(|operands| &operands.elements[..]);
+    let (Some(Intrinsic::FederatedAggregate), Some([value, zero, functions @ ..])) =
+        (call.function.as_intrinsic(), operands)
+    else {
+        return Ok(None);
+    };
+    let name = UniqueNames::new(up_to_merge).next_name();
+    let ty = Ty::tuple([zero.value.ty().clone(), parameter.ty.clone()]).map_err(BuildError::from)?;
+    let given = |index| Comp::selection(Comp::reference(name.clone(), ty.clone())?, index);
+    let operands = [value.value.clone(), given(0)?].into_iter().chain(functions.iter().map(|it| it.value.clone()));
+    let aggregated = Comp::call(call.function.clone(), Some(Comp::tuple(operands)?))?;
+    let locals = locals.iter().map(|local| (local.name.clone(), local.value.clone()));
+    let block = Comp::block(std::iter::once((parameter.name.clone(), given(1)?)).chain(locals), aggregated)?;
+    let accumulate = Comp::lambda(Some((name.clone(), ty.clone())), block)?;
+    Ok(Some((Comp::lambda(None::<(&str, Ty)>, zero.value.clone())?, accumulate)))
 }

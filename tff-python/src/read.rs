@@ -378,11 +378,9 @@ fn scalar(object: &Bound<'_, PyAny>, dtype: DType) -> Read<Option<Scalar>> {
     if !is_int && !object.is_exact_instance_of::<PyFloat>() {
         return Ok(None);
     }
-    if is_int {
-        if dtype.is_integer() {
-            let scalar = object.extract().ok().and_then(|value| Scalar::of_integer(dtype, value));
-            return scalar.map(Some).map_or_else(|| Err(unfit()?), Ok);
-        }
+    if is_int && dtype.is_integer() {
+        let scalar = object.extract().ok().and_then(|value| Scalar::of_integer(dtype, value));
+        return scalar.map(Some).map_or_else(|| Err(unfit()?), Ok);
     }
     if dtype.is_integer() || dtype == DType::Bool {
         return Err(unfit()?);

@@ -45,6 +45,11 @@ impl Type {
         self.0.to_string()
     }
 
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = slf.py();
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (slf.get().to_bytes(py)?,)))
+    }
+
     fn __repr__(&self) -> String {
         format!("Type('{}')", self.0)
     }

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use prost::Message;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use tff_exec::{value_from_proto, value_to_proto};
 use tff_proto::{Limits, v0 as pb};
 use tff_types::TypeKind;
 
 /// A value of a type, as the runtime has it. Programs take it as it is, wherever it is in an argument.
-#[pyclass(frozen, module = "federated_runtime")]
+#[pyclass(frozen, module = "federated_runtime._native")]
 pub(crate) struct Value {
     pub(crate) value: tff_exec::Value,
     pub(crate) ty: tff_types::Type,
@@ -72,6 +72,29 @@ impl Value {
     fn get<'py>(&self, py: Python<'py>, executor: Option<&Executor>) -> PyResult<Bound<'py, PyAny>> {
         let executor = executor.map(Executor::get);
         Writer { py, structure: None, executor: executor.as_ref() }.write(&self.value, &self.ty)
+    }
+
+    /// The value at the server, without its placement.
+    #[getter]
+    fn member(&self, py: Python<'_>) -> PyResult<Self> {
+        match (&self.value, self.ty.kind()) {
+            (tff_exec::Value::Server(member), TypeKind::Federated(federated)) => {
+                Ok(Self { value: member.as_ref().clone(), ty: federated.member.clone() })
+            }
+            _ => Err(plain(py, Class::Mismatch, format!("expected a value at SERVER, found {}", self.ty))),
+        }
+    }
+
+    /// The value, placed at the server.
+    fn at_server(&self, py: Python<'_>) -> PyResult<Self> {
+        let ty = tff_types::Type::at_server(self.ty.clone());
+        let ty = ty.map_err(|error| plain(py, Class::Mismatch, error))?;
+        Ok(Self { value: tff_exec::Value::at_server(self.value.clone()), ty })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, value) = (slf.py(), slf.get());
+        (py.get_type::<Self>().getattr("from_bytes")?, (value.to_bytes(py)?, value.r#type())).into_pyobject(py)
     }
 
     /// An element of a struct, by name or position.

@@ -31,6 +31,7 @@ def test_the_readmes(block, tmp_path):
     [
         ("federated_language_unchanged.py", r"^70\.375$"),
         ("digits_jax.py", r"'accuracy': 0\.(8|9)"),
+        ("digits_ray.py", r"\n5 .*slowest part"),
         ("scikit_learn.py", r"\n10 +0\.(8|9)"),
     ],
 )

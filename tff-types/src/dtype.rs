@@ -92,6 +92,30 @@ impl DType {
         }
     }
 
+    /// The element type that somebody may have meant who wrote this name: by the name that another language has for it,
+    /// or with two letters exchanged or one wrong.
+    ///
+    /// ```
+    /// # use tff_types::DType;
+    /// assert_eq!(DType::nearest("double"), Some(DType::Float64));
+    /// assert_eq!(DType::nearest("flaot32"), Some(DType::Float32));
+    /// assert_eq!(DType::nearest("T"), None);
+    /// ```
+    #[must_use]
+    pub fn nearest(name: &str) -> Option<Self> {
+        Some(match name {
+            "float" => Self::Float32,
+            "double" => Self::Float64,
+            "int" | "integer" => Self::Int32,
+            "long" => Self::Int64,
+            "uint" => Self::UInt32,
+            "half" => Self::Float16,
+            "boolean" => Self::Bool,
+            "string" => Self::String,
+            _ => return Self::ALL.into_iter().find(|dtype| is_misspelt(name.as_bytes(), dtype.name().as_bytes())),
+        })
+    }
+
     /// The number of the protocol's `DataType`, which is also TensorFlow's.
     #[must_use]
     pub const fn number(self) -> i32 {
@@ -167,5 +191,20 @@ impl FromStr for DType {
             return Ok(Self::String);
         }
         Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| UnknownDType(name.to_owned()))
+    }
+}
+
+/// Whether a name of the same length, and longer than a letter or two, has one character wrong or two neighbours exchanged.
+fn is_misspelt(written: &[u8], name: &[u8]) -> bool {
+    if written.len() != name.len() || name.len() < 4 {
+        return false;
+    }
+    let mut wrong = (0..name.len()).filter(|&index| written.get(index) != name.get(index));
+    match (wrong.next(), wrong.next(), wrong.next()) {
+        (Some(_), None, None) => true,
+        (Some(first), Some(second), None) => {
+            second == first + 1 && written.get(first) == name.get(second) && written.get(second) == name.get(first)
+        }
+        _ => false,
     }
 }

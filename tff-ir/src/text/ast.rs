@@ -37,8 +37,8 @@ pub(super) enum WrittenKind {
     Block { locals: Vec<(Arc<str>, Id)>, result: Id },
     /// `%federated_sum:({int32}@CLIENTS -> int32@SERVER)`, `%federated_sum`
     Intrinsic { uri: Arc<str>, ty: Option<Type> },
-    /// `@CLIENTS`
-    Placement(Placement),
+    /// `@CLIENTS`, `@CLIENTS:p`
+    Placement { placement: Placement, label: Option<Arc<str>> },
     /// `comp#LABEL`
     Compiled { label: Arc<str> },
     /// `data#LABEL:int32`

@@ -151,7 +151,8 @@ impl<'a> Parser<'a> {
                 let found = Placement::ALL.into_iter().find(|it| it.name() == text);
                 let placement = found.ok_or_else(|| self.lexer.unexpected(token, "CLIENTS or SERVER"))?;
                 self.lexer.advance()?;
-                WrittenKind::Placement(placement)
+                let label = if self.lexer.eat(COLON)? { Some(self.name("the label of a placement")?) } else { None };
+                WrittenKind::Placement { placement, label }
             }
             TokenKind::Number | MINUS => {
                 let plain = self.number()?;

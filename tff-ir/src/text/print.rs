@@ -2,6 +2,7 @@
 
 use super::bodies::{Bodies, BodyKind};
 use super::{MAX_LEVELS, constant, infer};
+use crate::build::is_same;
 use crate::{Binder, Call, Comp, CompEncodeError, CompKind, DataContent, NodeMap, Scope, Walk};
 use bytes::Bytes;
 use prost::Message;
@@ -237,7 +238,11 @@ impl<'c> Walk<'c> for Printer<'_> {
                 }
                 write!(self.out, ":{}", comp.ty().quoted())
             }
-            CompKind::Placement(placement) => write!(self.out, "@{placement}"),
+            CompKind::Placement(placement) => {
+                write!(self.out, "@{placement}")?;
+                let TypeKind::Placement(ty) = comp.ty().kind() else { return Ok(()) };
+                ty.instance_label.as_ref().map_or(Ok(()), |label| write!(self.out, ":{}", Name(label)))
+            }
             CompKind::Literal(literal) => {
                 let ty = literal.array.ty();
                 write!(self.out, "lit {ty} ")?;
@@ -274,14 +279,4 @@ fn type_follows(call: &Call) -> bool {
     let intrinsic = call.function.as_intrinsic();
     let Some((intrinsic, argument)) = intrinsic.zip(call.argument.as_ref()) else { return false };
     infer::instance(intrinsic, argument.ty()).is_ok_and(|ty| is_same(&ty, call.function.ty()))
-}
-
-/// Whether the types are the same, the labels of placement types included.
-fn is_same(left: &Type, right: &Type) -> bool {
-    let has_label = |ty: &Type| {
-        ty.contains(|part| matches!(part.kind(), TypeKind::Placement(placement) if placement.instance_label.is_some()))
-    };
-    left.ptr_eq(right)
-        || (left == right
-            && ((!has_label(left) && !has_label(right)) || left.quoted().to_string() == right.quoted().to_string()))
 }

@@ -122,7 +122,10 @@ impl<'a> Resolver<'a> {
             WrittenKind::Lambda { parameter, result } => self.lambda(written, parameter.as_ref(), *result, hint),
             WrittenKind::Block { locals, result } => self.block(written, locals, *result, hint),
             WrittenKind::Intrinsic { uri, ty } => self.intrinsic(written, uri, ty.as_ref(), hint),
-            WrittenKind::Placement(placement) => Ok(Comp::placement(*placement)),
+            WrittenKind::Placement { placement, label: None } => Ok(Comp::placement(*placement)),
+            WrittenKind::Placement { placement, label: Some(label) } => {
+                Ok(Comp::labelled_placement(*placement, label.clone()))
+            }
             WrittenKind::Compiled { label } => self.compiled(written, label),
             WrittenKind::Data { label, ty } => self.data(written, label, ty),
             WrittenKind::DataUri { uri, ty } => Ok(Comp::data(DataContent::Uri(uri.clone()), ty.clone())),

@@ -292,8 +292,77 @@ fn intrinsics_are_of_what_they_can_compute_with() {
 #[test]
 fn labels_are_those_of_a_parameter() {
     assert_eq!(said(&comp("(x:T@p -> x)")), "");
-    insta::assert_snapshot!(said(&comp("data \"u\":T@p")), @"warning[unbound-label] at .: the placement label p is not bound, the abstract type T at @ is not bound");
-    insta::assert_snapshot!(said(&comp("(x:int32 -> data \"u\":<a=int,b=int32>)")), @"warning[unbound-label] at .: the abstract type int at (result).a is not bound");
+    insta::assert_snapshot!(said(&comp("data \"u\":T@p")), @r"
+    warning[unbound-label] at .: the placement label p is not bound, the abstract type T at @ is not bound
+    warning[doubtful-data] at .: no runtime has data of a type that contains an abstract type: T@p
+    ");
+    insta::assert_snapshot!(said(&comp("(x:int32 -> data \"u\":<a=int,b=int32>)")), @r"
+    warning[unbound-label] at .: the abstract type int at (result).a is not bound
+    warning[doubtful-label] at .: `int` is not a dtype, so it stands for any type; did you mean `int32`?
+    warning[doubtful-data] at .lambda.result: no runtime has data of a type that contains an abstract type: <a=int,b=int32>
+    ");
+}
+
+#[test]
+fn labels_may_have_other_names_in_a_reference() {
+    assert_eq!(said(&comp("(f:(T -> T) -> f:(U -> U))")), "");
+    assert_eq!(said(&comp("(f:(<A,B> -> A) -> f:(<B,A> -> B))")), "");
+    assert_eq!(said(&comp("(f:(int32@p -> int32@p) -> f:(int32@q -> int32@q))")), "");
+    for text in
+        ["(f:(T -> T) -> f:(U -> V))", "(f:(<T,U> -> T) -> f:(<V,V> -> V))", "(f:(<T,T> -> T) -> f:(<U,V> -> U))"]
+    {
+        assert!(said(&comp(text)).contains("error[reference-type] at .lambda.result"), "{text}");
+    }
+    // What is written stays as it is.
+    let lambda = comp("(f:(T -> T) -> f:(U -> U))");
+    let proto = lambda.to_proto().expect("not too deep");
+    assert_eq!(Comp::from_proto(&proto).expect("a computation").to_proto().expect("not too deep"), proto);
+}
+
+#[test]
+fn a_zip_keeps_elements_names_and_their_order() {
+    let zip = |ty: &str| said(&comp(&format!("%federated_zip_at_clients:{ty}")));
+    let parameter = "<a={int32}@CLIENTS,b={float32}@CLIENTS>";
+    assert_eq!(zip(&format!("({parameter} -> {{<a=int32,b=float32>}}@CLIENTS)")), "");
+    insta::assert_snapshot!(zip(&format!("({parameter} -> {{<b=float32,a=int32>}}@CLIENTS)")), @"error[intrinsic-type] at .: expected an instance of (T -> {U}@CLIENTS) for federated_zip_at_clients: the result is not the parameter without placements: not equivalent: expected the name a, found the name b at .a");
+    insta::assert_snapshot!(zip("(<a={int32}@CLIENTS,b={int32}@CLIENTS> -> {<b=int32,a=int32>}@CLIENTS)"), @"error[intrinsic-type] at .: expected an instance of (T -> {U}@CLIENTS) for federated_zip_at_clients: the result is not the parameter without placements: not equivalent: expected the name a, found the name b at .a");
+    insta::assert_snapshot!(zip("({int32}@CLIENTS -> {float32}@CLIENTS)"), @"error[intrinsic-type] at .: expected an instance of (T -> {U}@CLIENTS) for federated_zip_at_clients: the result is not the parameter without placements: not equivalent: expected int32, found float32");
+    insta::assert_snapshot!(said(&comp("%federated_zip_at_server:(<int32@SERVER> -> <float32>@SERVER)")), @"error[intrinsic-type] at .: expected an instance of (T -> U@SERVER) for federated_zip_at_server: the result is not the parameter without placements: not equivalent: expected int32, found float32 at [0]");
+}
+
+#[test]
+fn tensors_are_bound_to_parameters_of_their_own() {
+    use XlaBinding::{Struct, Tensor};
+    let said = |parameter: [i32; 2], result: i32| {
+        let parameter = Some(Struct(parameter.map(Tensor).to_vec()));
+        let xla = Xla { hlo_module: Opaque::default(), parameter, result: Tensor(result) };
+        let built = Comp::compiled(CompiledComputation::Xla(Arc::new(xla)), ty("(<a=int32,b=int32> -> int32)"));
+        built.map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    assert_eq!(said([0, 1], 0), "");
+    assert_eq!(said([1, 0], 7), "");
+    insta::assert_snapshot!(said([0, -1], 0), @"expected the index of a parameter of the module at (parameter).b, found -1");
+    insta::assert_snapshot!(said([2, 1], 0), @"expected the index of a parameter of the module at (parameter).a, found 2");
+    insta::assert_snapshot!(said([1, 1], 0), @"expected a parameter of the module for each tensor, found two at parameter 1, the second at (parameter).b");
+    insta::assert_snapshot!(said([0, 1], -1), @"expected the index of a result of the module at (result), found -1");
+}
+
+#[test]
+fn data_is_of_types_with_values() {
+    assert_eq!(said(&comp("data \"u\":<{int32}@CLIENTS,str*>")), "");
+    insta::assert_snapshot!(said(&comp("data \"u\":(int32 -> int32)")), @"warning[doubtful-data] at .: no runtime has data of a type that contains a function: (int32 -> int32)");
+    insta::assert_snapshot!(said(&comp("data \"u\":<a=placement>")), @"warning[doubtful-data] at .: no runtime has data of a type that contains a placement: <a=placement>");
+    insta::assert_snapshot!(said(&comp("(x:T -> data \"u\":T)")), @"warning[doubtful-data] at .lambda.result: no runtime has data of a type that contains an abstract type: T");
+}
+
+#[test]
+fn labels_that_look_like_dtypes_are_told_once() {
+    assert_eq!(said(&comp("(x:<T,Ks,accumulator> -> x)")), "");
+    insta::assert_snapshot!(said(&comp("(x:<int,flaot32,double> -> (y:int -> x))")), @r"
+    warning[doubtful-label] at .: `double` is not a dtype, so it stands for any type; did you mean `float64`?
+    warning[doubtful-label] at .: `flaot32` is not a dtype, so it stands for any type; did you mean `float32`?
+    warning[doubtful-label] at .: `int` is not a dtype, so it stands for any type; did you mean `int32`?
+    ");
 }
 
 #[test]

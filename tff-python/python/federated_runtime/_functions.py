@@ -21,3 +21,15 @@ def register(function, label):
 
 def find(name):
     return _registered.get(name)
+
+
+def named_in(data):
+    """The functions that serialized computations name, by their names."""
+    with _lock:
+        return {name: function for name, function in _registered.items() if name.encode() in data}
+
+
+def restore(functions):
+    """Registers functions under the names that they have in another process."""
+    with _lock:
+        _registered.update(functions)

@@ -13,7 +13,7 @@ class History:
 
     Attributes:
         rounds: For each round a dict: ``round`` from 1, ``clients`` with the ids of those that took part, ``metrics``
-            with numbers by their names, and ``seconds``.
+            with numbers by their names, and ``seconds``; with an engine also ``parts``, the seconds of each part.
         evaluation: The metrics of the last state on all clients; ``None`` where the process has no evaluation.
         state: The state at the server after the last round, as the process has it.
         model: The model in it, where the process says how it is found; otherwise ``None``.
@@ -245,22 +245,41 @@ class _Source:
     def get(self, client):
         if client in self._read:
             return self._read[client]
-        if isinstance(self._clients, Clients):
-            data = self._clients.batches(client, self._ty.element)
-        else:
-            data = self._clients[client]
-        if callable(data) and not hasattr(data, "__array__"):
-            # What loads data is asked each time: that is why it is given.
-            return self._value(data(), client)
-        found = self._read[client] = self._value(data, client)
+        found = _read_client(self._clients, client, self._ty)
+        # What loads data is asked each time: that is why it is given.
+        if isinstance(self._clients, Clients) or not _is_loader(self._clients[client]):
+            self._read[client] = found
         return found
 
-    def _value(self, data, client):
-        try:
-            return _native.Value(data, self._ty)
-        except Exception as error:
-            error.add_note(f"while the data of client {client!r} was read")
-            raise
+
+def _is_loader(data):
+    return callable(data) and not hasattr(data, "__array__")
+
+
+def _read_client(clients, client, ty):
+    """The data of a client as a value; a note of what is raised names the client."""
+    try:
+        if isinstance(clients, Clients):
+            data = clients.batches(client, ty.element)
+        else:
+            data = clients[client]
+        return _native.Value(data() if _is_loader(data) else data, ty)
+    except Exception as error:
+        error.add_note(f"while the data of client {client!r} was read")
+        raise
+
+
+class _InProcess:
+    """A computation that runs in this process, on all clients at once."""
+
+    def __init__(self, comp, source, executor):
+        self._program = executor.prepare(comp)
+        self._source = source
+
+    def call(self, ids, args, name, progress=None):
+        del name, progress
+        data = [self._source.get(client) for client in ids]
+        return self._program(*args, data, n_clients=len(ids), raw=True), None
 
 
 def _save(path, settings, history, state):
@@ -307,6 +326,7 @@ def simulate(
     progress=True,
     *,
     executor=None,
+    engine=None,
     on_round=None,
 ):
     """Runs an iterative process over clients' data, and evaluates its last state on all clients.
@@ -323,6 +343,8 @@ def simulate(
         checkpoint: A file that is written after each round, and from which the simulation goes on where it exists.
         progress: Whether a bar shows the rounds and metrics, where tqdm is installed.
         executor: Where the computations run; by default `federated_runtime.default_executor()`.
+        engine: What computes the clients' parts of the rounds and of the evaluation, such as `federated_runtime.ray.Ray`;
+            by default this process.
         on_round: Called with each round's dict, as in `History.rounds`.
 
     Returns:
@@ -342,28 +364,35 @@ def simulate(
     n_chosen = len(source.ids) if clients_per_round is None else clients_per_round
     if not 0 <= n_chosen <= len(source.ids):
         raise ValueError(f"clients_per_round: expected at most {len(source.ids)}, found {n_chosen}")
-    programs = {name: executor.prepare(comp) for name, comp in comps.items() if comp is not None}
+    initialize = executor.prepare(comps["initialize"])
+    running = {
+        name: engine.prepare(comp, clients, executor) if engine else _InProcess(comp, source, executor)
+        for name, comp in comps.items()
+        if comp is not None and name != "initialize"
+    }
 
     history = History()
     settings = {"seed": seed, "clients_per_round": n_chosen, "clients": len(source.ids), "state": str(state_ty)}
     if checkpoint is not None and os.path.exists(checkpoint):
         history.rounds, state = _load(checkpoint, settings, state_ty)
     else:
-        state = programs["initialize"](n_clients=n_chosen, raw=True)
+        state = initialize(n_clients=n_chosen, raw=True)
     bar = _bar(rounds, len(history)) if progress else None
     try:
         for number in range(len(history) + 1, rounds + 1):
             chosen = _native.sample_clients(seed, number, len(source.ids), n_chosen)
             started = time.perf_counter()
-            data = [source.get(source.ids[position]) for position in chosen]
-            result = programs["next"](state, data, n_clients=n_chosen, raw=True)
+            ids = [source.ids[position] for position in chosen]
+            result, seconds_of_parts = running["next"].call(ids, [state], f"round {number}")
             state = result[0]
             done = {
                 "round": number,
-                "clients": [source.ids[position] for position in chosen],
+                "clients": ids,
                 "metrics": _numbers(result[1].get(executor=executor)),
                 "seconds": time.perf_counter() - started,
             }
+            if seconds_of_parts is not None:
+                done["parts"] = seconds_of_parts
             history.rounds.append(done)
             if checkpoint is not None:
                 _save(checkpoint, settings, history, state)
@@ -375,9 +404,8 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
-    if "evaluate" in programs:
-        data = [source.get(client) for client in source.ids]
-        found = programs["evaluate"](state, data, n_clients=len(source.ids), raw=True)
+    if "evaluate" in running:
+        found, _ = running["evaluate"].call(source.ids, [state], "evaluation")
         history.evaluation = _numbers(found.get(executor=executor))
     history.state = state.get(executor=executor)
     if hasattr(process, "get_model"):
