@@ -4,7 +4,7 @@
 FEATURES := tff-proto/service,tff-types/arbitrary,tff-ir/arbitrary,tff-exec/service
 # The feature that links XLA. It is checked and linted without linking.
 LINKED := tff-cli/xla
-FUZZ_TARGETS := compile computation_decode computation_random computation_text type_decode type_text xla_binding
+FUZZ_TARGETS := compile computation_decode computation_random computation_text csv example npy tfrecord type_decode type_text xla_binding
 FUZZ_SECONDS := 60
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)

@@ -5,7 +5,6 @@
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use prost::Message;
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use tff_benches::{executor, plugin, repository_file};
@@ -122,8 +121,8 @@ fn tensorflow_sgd() -> Comp {
         result: TensorFlowBinding::Struct([&*w, &*b, "loss"].map(tensor).to_vec()),
         initialize_op: Arc::from(""),
         session_token: Arc::from(""),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     };
     let ty = computation("sgd").ty().clone();
     Comp::compiled(CompiledComputation::TensorFlow(Arc::new(compiled)), ty).expect("a computation")

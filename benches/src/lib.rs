@@ -77,8 +77,8 @@ pub fn add(n: u64) -> Result<Comp, Error> {
         result: tensor("sum:0"),
         initialize_op: Arc::from(""),
         session_token: Arc::from(""),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     };
     let ty = Type::function(Some(Type::tuple([floats(n), floats(n)])?), floats(n))?;
     Ok(Comp::compiled(CompiledComputation::TensorFlow(Arc::new(compiled)), ty)?)

@@ -1,7 +1,6 @@
 //! Which libtensorflow is opened, and what is said where there is none, or another one.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,8 +56,8 @@ fn missing_library_says_what_to_do() {
             result: TensorFlowBinding::Tensor("x:0".into()),
             initialize_op: "".into(),
             session_token: "".into(),
-            cache_key: 0,
-            layout_map: BTreeMap::new(),
+            cache_key: None,
+            layout_map: None,
         };
         let ty = FunctionType { parameter: None, result: Type::scalar(DType::Float32) };
         let error = leaf.prepare(&Arc::new(comp), &ty).unwrap_err();

@@ -10,7 +10,6 @@ use crate::{
 };
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_types::{Bindings, DType, Label, Placement, Shape, Type, TypeKind};
 
@@ -216,10 +215,10 @@ impl Generator<'_, '_> {
             initialize_op: (*self.u.choose(&["", "init"])?).into(),
             session_token: (*self.u.choose(&["", "token:0"])?).into(),
             cache_key: self.u.arbitrary()?,
-            layout_map: if self.u.ratio(1, 4)? {
-                BTreeMap::from([("b".into(), "X".into()), ("a".into(), "".into())])
-            } else {
-                BTreeMap::new()
+            layout_map: match self.u.int_in_range(0..=4)? {
+                0 => Some(Vec::new()),
+                1 => Some(vec![("b".into(), "X".into()), ("a".into(), "".into()), ("".into(), "Y".into())]),
+                _ => None,
             },
         };
         let ty = Type::function(parameter, result).map_err(|_| Error::IncorrectFormat)?;

@@ -2,7 +2,6 @@
 //! bindings that connect them to types, and descriptions of data.
 
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A message of another system in encoded form: a `google.protobuf.Any`.
@@ -45,10 +44,12 @@ pub struct TensorFlow {
     pub initialize_op: Arc<str>,
     /// The tensor to feed a token of the session to; empty if there is none.
     pub session_token: Arc<str>,
-    /// What identifies equal graphs within one machine; 0 where nothing does.
-    pub cache_key: u64,
-    /// Layouts of variables and inputs for DTensor; other executors ignore them.
-    pub layout_map: BTreeMap<Arc<str>, Arc<str>>,
+    /// What identifies equal graphs within one machine. `None` and 0 both say that nothing does; they are different
+    /// messages.
+    pub cache_key: Option<u64>,
+    /// Layouts of variables and inputs for DTensor, in the order of the message; other executors ignore them. TFF 0.80
+    /// writes an empty map in every graph, 0.87 none.
+    pub layout_map: Option<Vec<(Arc<str>, Arc<str>)>>,
 }
 
 /// The tensors of a graph that make up a value, parallel to its type: the protocol's

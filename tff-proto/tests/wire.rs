@@ -179,7 +179,7 @@ fn every_field_is_the_references() {
         }
         !same
     });
-    // `layout_map` brings an entry type, whose two fields have no other name.
+    // `layout_map` has an entry type, which is that of a map.
     ours.retain(|name, _| !name.contains(".NameToShardingSpecEntry"));
     theirs.remove("xla.HloModuleProto.computations");
     theirs.remove("xla.ShapeProto.layout");

@@ -245,9 +245,9 @@ impl Program {
             (None, _) => None,
         };
         let n_clients = match (n_clients, default_n_clients, &argument) {
-            (None, Some(_), Some(argument)) => {
-                infer_cardinality(argument).map_err(|error| from_exec(py, &error.at(Place::Argument)))?.or(default_n_clients)
-            }
+            (None, Some(_), Some(argument)) => infer_cardinality(argument)
+                .map_err(|error| from_exec(py, &error.at(Place::Argument)))?
+                .or(default_n_clients),
             (n_clients, default, _) => n_clients.or(default),
         };
         let mut options = CallOptions::default();

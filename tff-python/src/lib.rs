@@ -9,6 +9,7 @@ mod computation;
 mod error;
 mod executor;
 mod form;
+mod handler;
 mod leaf;
 mod numpy;
 mod read;
@@ -29,6 +30,8 @@ mod _native {
     use crate::executor::{Executor, Program, after_fork};
     #[pymodule_export]
     use crate::form::Form;
+    #[pymodule_export]
+    use crate::handler::add_xla_handlers;
     #[pymodule_export]
     use crate::run::Cancel;
     #[pymodule_export]

@@ -129,6 +129,30 @@ fn a_dialect_gaps_and_categories_are_read() {
     insta::assert_snapshot!(open(&path, config, element).unwrap_err(), @r#"FILE:2: column kind: expected one of ["cat", "dog"], found "cow""#);
 }
 
+#[test]
+fn a_table_of_tabs_and_a_single_array_are_known_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("d.tsv"), "x\ty\n1,5\t2\n").unwrap();
+    let source = open(&path("d.tsv"), "clients = {modulo = 1}", "<x=str,y=int32>").unwrap();
+    insta::assert_snapshot!(data(&*source, "<x=str,y=int32>")[0], @r#"[{"x":"1,5","y":2}]"#);
+
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(testdata("digits.npz")).unwrap()).unwrap();
+    for name in ["x.npy", "label.npy"] {
+        std::io::copy(&mut archive.by_name(name).unwrap(), &mut std::fs::File::create(path(name)).unwrap()).unwrap();
+    }
+    let config = "clients = {modulo = 20}\nbatch_size = 20";
+    let of = |path: &Path| data(&*open(path, config, "<x=float32[?,64]>").unwrap(), "<x=float32[?,64]>");
+    let x = of(&path("x.npy"));
+    assert_eq!(x.len(), 20);
+    assert!(x == of(&testdata("digits.npz")));
+    let error = open(&path("label.npy"), config, "<x=float32[?,64]>").unwrap_err();
+    insta::assert_snapshot!(error, @"FILE: data.columns.x: no column `x`, found label");
+    std::fs::write(path("x.npy"), &std::fs::read(path("x.npy")).unwrap()[..200]).unwrap();
+    let error = open(&path("x.npy"), config, "<x=float32[?,64]>").unwrap_err();
+    insta::assert_snapshot!(error, @"FILE: array x: expected 115008 bytes of elements, found 72");
+}
+
 /// What is said about a file that is cut or changed.
 fn spoilt(name: &str, config: &str, element: &str, spoil: impl Fn(&mut Vec<u8>)) -> String {
     let folder = tempfile::tempdir().unwrap();

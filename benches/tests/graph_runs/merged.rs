@@ -78,8 +78,8 @@ fn comp(
         result,
         initialize_op: initialize_op.into(),
         session_token: "".into(),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     };
     Comp::compiled(CompiledComputation::TensorFlow(Arc::new(tensorflow)), ty(signature)).unwrap()
 }

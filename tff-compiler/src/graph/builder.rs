@@ -8,7 +8,7 @@ use super::nodes::{self, Attrs, VARIANT};
 use super::read::{Index, pack, retain};
 use super::source::Source;
 use super::wire::{Tensor, Tensors, Wire};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tff_ir::{Comp, CompiledComputation, TensorFlow};
 use tff_proto::tensorflow as tf;
@@ -193,8 +193,8 @@ impl GraphBuilder {
             result: binding(result.ty(), result.tensors()),
             initialize_op: initialize_op.unwrap_or_default().into(),
             session_token: token.map(|token| token.to_string()).unwrap_or_default().into(),
-            cache_key: 0,
-            layout_map: BTreeMap::new(),
+            cache_key: None,
+            layout_map: None,
         };
         Ok(Comp::compiled(CompiledComputation::TensorFlow(Arc::new(tensorflow)), ty)?)
     }

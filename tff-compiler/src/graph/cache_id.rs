@@ -20,7 +20,7 @@ pub fn cache_id(comp: &TensorFlow, ty: &Type) -> u64 {
         None => add(&mut hasher, b"none"),
     }
     add_binding(&mut hasher, &comp.result);
-    for (name, layout) in &comp.layout_map {
+    for (name, layout) in comp.layout_map.iter().flatten() {
         add(&mut hasher, name.as_bytes());
         add(&mut hasher, layout.as_bytes());
     }

@@ -35,7 +35,7 @@ pub fn disable_call_rewriting(comp: &TensorFlow) -> Result<Option<TensorFlow>, G
     if let (Some(library), Some(registered)) = (&mut graph.library, registered) {
         library.registered_gradients = registered;
     }
-    Ok(Some(TensorFlow { graph: pack(&graph)?, cache_key: 0, ..comp.clone() }))
+    Ok(Some(TensorFlow { graph: pack(&graph)?, cache_key: None, ..comp.clone() }))
 }
 
 /// Returns whether the node changed.

@@ -138,8 +138,8 @@ pub(crate) fn parse(text: &str) -> Comp {
         result,
         initialize_op: name("init"),
         session_token: name("token"),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     };
     Comp::compiled(CompiledComputation::TensorFlow(Arc::new(tensorflow)), ty).unwrap()
 }

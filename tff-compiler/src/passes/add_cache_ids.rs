@@ -22,7 +22,7 @@ impl Pass for AddCacheIds {
 
     fn run(&self, comp: &Comp) -> Result<Transformed, PassError> {
         transform_bodies(comp, &mut |body, ty| {
-            let cache_key = cache_id(body, ty);
+            let cache_key = Some(cache_id(body, ty));
             Ok((cache_key != body.cache_key).then(|| TensorFlow { cache_key, ..body.clone() }))
         })
     }

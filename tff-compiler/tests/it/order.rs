@@ -103,7 +103,7 @@ fn graphs(compiled: &Compiled) -> Vec<(Arc<TensorFlow>, tff_types::Type)> {
 }
 
 fn has_ids(compiled: &Compiled) -> bool {
-    graphs(compiled).iter().all(|(graph, ty)| graph.cache_key == cache_id(graph, ty))
+    graphs(compiled).iter().all(|(graph, ty)| graph.cache_key == Some(cache_id(graph, ty)))
 }
 
 /// The names of the passes of the pipeline to what runtimes compute, in order.

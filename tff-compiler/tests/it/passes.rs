@@ -112,7 +112,7 @@ fn extra(what: &str, before: &Comp, after: &Comp) -> String {
     match what {
         "" => String::new(),
         "type" => format!("\n: {}", after.ty()),
-        "ids" => graphs(after).iter().map(|graph| format!("\nid {:016x}", graph.cache_key)).collect(),
+        "ids" => graphs(after).iter().map(|graph| format!("\nid {:016x}", graph.cache_key.unwrap_or(0))).collect(),
         "memory" => format!("\ngraphs in memory: {} before, {} after", in_memory(before), in_memory(after)),
         "graphs" => graphs(after).iter().flat_map(|graph| nodes(graph)).map(|node| format!("\n{node}")).collect(),
         other => panic!("nothing shows {other}"),

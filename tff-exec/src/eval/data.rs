@@ -1,12 +1,21 @@
 //! The values of `data`: those that are packed into the computation itself, and those that a backend finds.
 
-use super::host::DataBackend;
 use crate::values::wire::Reader;
 use crate::values::{Value, check};
 use crate::{EvalError, ExecError};
 use tff_ir::{Array, DataContent, Opaque};
 use tff_proto::{DecodeError, Limits, decode, v0 as pb};
 use tff_types::Type;
+
+/// What finds the values of `data` in computations: values, or functions of the program's own.
+pub trait DataBackend: Send + Sync {
+    /// The value that data stands for, of type `ty`. A program asks for it when it is first needed, and
+    /// keeps what it is told.
+    ///
+    /// # Errors
+    /// If there is no such value.
+    fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError>;
+}
 
 /// The value of data of this type.
 pub(super) fn resolve(data: &DataContent, ty: &Type, backend: Option<&dyn DataBackend>) -> Result<Value, ExecError> {

@@ -5,6 +5,7 @@
 //! called here.
 
 use super::run::Context;
+use super::sequences::element_type;
 use crate::{Clients, ExecError, Place, Sequence, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -137,7 +138,8 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
     let [keys, max_key, server_val, select_fn] = arguments(argument)?;
     server(max_key)?;
     let server_val = server(server_val)?;
-    let element = select_element(ty, select_fn)?;
+    let declared = ty.as_function().and_then(|function| function.result.as_federated());
+    let element = element_type(declared.and_then(|federated| federated.member.as_sequence()), select_fn)?;
     let members = clients(keys)?;
     let n_clients = n_members(ctx, members)?;
     let mut positions = HashMap::new();
@@ -167,21 +169,6 @@ pub(super) fn select(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<V
         Value::Sequence(Sequence::from_elements(element.clone(), elements))
     });
     Ok(Value::at_clients(sequences))
-}
-
-/// The element type of the selected sequences: from the intrinsic's own type, or else from the
-/// function's.
-fn select_element(ty: &Type, select_fn: &Value) -> Result<Type, ExecError> {
-    let declared = ty
-        .as_function()
-        .and_then(|function| function.result.as_federated())
-        .and_then(|federated| federated.member.as_sequence())
-        .map(|sequence| sequence.element.clone());
-    let derived = || match select_fn {
-        Value::Function(function) => function.result_type().cloned(),
-        _ => None,
-    };
-    declared.or_else(derived).ok_or_else(|| ExecError::mismatch("a function to select with", select_fn.describe()))
 }
 
 fn client_keys(value: &Value) -> Result<Vec<i32>, ExecError> {

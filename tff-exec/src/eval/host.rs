@@ -1,22 +1,13 @@
 //! The two traits that the evaluator needs: one runs leaves, one computes for clients elsewhere.
 
+use super::data::DataBackend;
 use super::run::Context;
 use crate::leaf::Prepared;
 use crate::values::{ExecError, ReadDataset, Value};
 use rayon::ThreadPool;
 use std::sync::Arc;
-use tff_ir::{CompiledComputation, DataContent, Intrinsic};
+use tff_ir::{CompiledComputation, Intrinsic};
 use tff_types::{FunctionType, Type};
-
-/// What finds the values of `data` in computations: values, or functions of the program's own.
-pub trait DataBackend: Send + Sync {
-    /// The value that data stands for, of type `ty`. A program asks for it when it is first needed, and
-    /// keeps what it is told.
-    ///
-    /// # Errors
-    /// If there is no such value.
-    fn resolve(&self, data: &DataContent, ty: &Type) -> Result<Value, ExecError>;
-}
 
 /// What computations run on.
 pub(crate) trait Host: Send + Sync {

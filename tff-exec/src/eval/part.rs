@@ -1,6 +1,5 @@
 //! Values in the making: some of their parts may have failed, and some may not be known yet.
 
-use super::run::select;
 use crate::values::MAX_DEPTH;
 use crate::{ExecError, Value};
 use std::sync::Arc;
@@ -103,6 +102,15 @@ impl FailedStruct {
             Part::Struct(inner) => inner.failure(),
         })
     }
+}
+
+/// The element of a struct at this position.
+fn select(source: Value, index: usize) -> Result<Value, ExecError> {
+    let Value::Struct(elements) = source else {
+        return Err(ExecError::mismatch("a struct to select from", source.describe()));
+    };
+    let len = elements.len();
+    elements.get(index).cloned().ok_or(ExecError::IndexOutOfRange { index, len })
 }
 
 /// What is known so far of the value of a local or an argument.

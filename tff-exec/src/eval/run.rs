@@ -372,15 +372,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The element of a struct at this position.
-pub(crate) fn select(source: Value, index: usize) -> Result<Value, ExecError> {
-    let Value::Struct(elements) = source else {
-        return Err(ExecError::mismatch("a struct to select from", source.describe()));
-    };
-    let len = elements.len();
-    elements.get(index).cloned().ok_or(ExecError::IndexOutOfRange { index, len })
-}
-
 /// A parameter that was not given: a function without types may be called without its argument.
 fn no_value() -> ExecError {
     ExecError::MissingArgument("a parameter that its result refers to".to_owned())

@@ -2,9 +2,9 @@
 
 use super::federated::arguments;
 use super::run::Context;
-use crate::{ExecError, Place, Sequence, Value};
+use crate::{ExecError, Function, Place, Sequence, Value};
 use std::sync::Arc;
-use tff_types::Type;
+use tff_types::{SequenceType, Type};
 
 fn sequence(value: &Value) -> Result<&Sequence, ExecError> {
     match value {
@@ -21,15 +21,16 @@ pub(super) fn map(ctx: &Context<'_>, ty: &Type, argument: &Value) -> Result<Valu
         ctx.apply(function, Some(element.clone())).map_err(|error| error.at(Place::Element(index, None)))
     });
     let mapped: Arc<[Value]> = mapped.collect::<Result<_, _>>()?;
-    let declared =
-        ty.as_function().and_then(|function| function.result.as_sequence()).map(|sequence| sequence.element.clone());
-    let derived = || match function {
-        Value::Function(function) => function.result_type().cloned(),
-        _ => None,
-    };
-    let element =
-        declared.or_else(derived).ok_or_else(|| ExecError::mismatch("a function to map", function.describe()))?;
-    Ok(Value::Sequence(Sequence::from_elements(element, mapped)))
+    let declared = ty.as_function().and_then(|function| function.result.as_sequence());
+    Ok(Value::Sequence(Sequence::from_elements(element_type(declared, function)?, mapped)))
+}
+
+/// The type of the elements that a function gives: from the sequence's own type where that is known, or else
+/// from the function's.
+pub(super) fn element_type(declared: Option<&SequenceType>, function: &Value) -> Result<Type, ExecError> {
+    let derived = || function.as_function().and_then(Function::result_type).cloned();
+    let element = declared.map(|sequence| sequence.element.clone()).or_else(derived);
+    element.ok_or_else(|| ExecError::mismatch("a function", function.describe()))
 }
 
 /// `sequence_reduce`: `<T*,U,(<U,T> -> U)>` to `U`, a left fold from zero in the sequence's order.

@@ -74,14 +74,11 @@ impl fmt::Debug for Options {
 pub struct Executor(Arc<Runtime>);
 
 pub(crate) struct Runtime {
+    options: Options,
     tensorflow: TensorFlow,
     xla: Xla,
     threads: usize,
     pool: OnceLock<ThreadPool>,
-    compile: Option<Arc<Compile>>,
-    leaf: Option<Arc<PrepareLeaf>>,
-    data: Option<Arc<dyn DataBackend>>,
-    workers: Option<Arc<dyn Workers>>,
 }
 
 impl Runtime {
@@ -89,18 +86,23 @@ impl Runtime {
     /// workers are sent must not refer to anything around them.
     pub(crate) fn load(&self, comp: &Comp) -> Result<Compilation, ExecError> {
         let compilation = compile(comp)?;
-        match &self.compile {
-            Some(to_native) if !compilation.is_native || self.workers.is_some() => {
+        match &self.options.compile {
+            Some(to_native) if !compilation.is_native || self.workers().is_some() => {
                 compile(&to_native(comp).map_err(|error| EvalError::Compile(error.into()))?)
             }
             _ => Ok(compilation),
         }
     }
+
+    /// The workers on which programs have their clients.
+    pub(crate) fn workers(&self) -> Option<&dyn Workers> {
+        self.options.workers.as_deref()
+    }
 }
 
 impl Host for Runtime {
     fn prepare_leaf(&self, comp: &CompiledComputation, ty: &FunctionType) -> Result<Arc<dyn Prepared>, ExecError> {
-        if let Some(prepare) = &self.leaf
+        if let Some(prepare) = &self.options.leaf
             && let Some(prepared) = prepare(comp, ty)?
         {
             return Ok(prepared);
@@ -112,7 +114,7 @@ impl Host for Runtime {
     }
 
     fn data(&self) -> Option<&dyn DataBackend> {
-        self.data.as_deref()
+        self.options.data.as_deref()
     }
 
     fn datasets(&self) -> &dyn ReadDataset {
@@ -153,13 +155,12 @@ impl Executor {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&threads| threads > 0).unwrap_or_else(cores);
         let tensorflow = TensorFlow::new(tensorflow::TensorFlowOptions {
-            library: options.tensorflow,
+            library: options.tensorflow.clone(),
             kernels: !options.without_kernels,
             ..Default::default()
         });
-        let xla = Xla::new(xla::XlaOptions { library: options.xla, ..Default::default() });
-        let (compile, leaf, data, workers) = (options.compile, options.leaf, options.data, options.workers);
-        Self(Arc::new(Runtime { tensorflow, xla, threads, pool: OnceLock::new(), compile, leaf, data, workers }))
+        let xla = Xla::new(xla::XlaOptions { library: options.xla.clone(), ..Default::default() });
+        Self(Arc::new(Runtime { options, tensorflow, xla, threads, pool: OnceLock::new() }))
     }
 
     pub(crate) const fn runtime(&self) -> &Arc<Runtime> {

@@ -54,7 +54,7 @@ impl Program {
         options: &CallOptions,
     ) -> Result<Value, ExecError> {
         let n_clients = cardinality(argument.as_ref(), n_clients)?;
-        match (&self.executor.runtime().workers, n_clients) {
+        match (self.executor.runtime().workers(), n_clients) {
             (Some(workers), Some(n_clients @ 1..)) => workers.run(check_n_clients(n_clients)?, &mut |children| {
                 let children = Children::new(children, options);
                 self.call_on(Some(&children), argument.clone(), Some(n_clients), options)

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use prost::Message;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use tff_exec::leaf::Prepared;
@@ -104,8 +103,8 @@ pub(crate) fn comp(
         result,
         initialize_op: "".into(),
         session_token: "".into(),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     }
 }
 

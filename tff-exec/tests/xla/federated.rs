@@ -63,8 +63,8 @@ fn tensorflow_add() -> Comp {
         result: tensor("sum:0"),
         initialize_op: "".into(),
         session_token: "".into(),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     };
     add(CompiledComputation::TensorFlow(Arc::new(compiled)))
 }

@@ -124,7 +124,7 @@ fn drawing(comp: &Comp) -> Drawing {
         CompKind::Literal(literal) => {
             let mut label = String::from("Lit(");
             // Writing to a string cannot fail.
-            let _ = crate::literal::numpy(&literal.array, &mut label);
+            let _ = crate::literal::formatted(&literal.array, &mut label);
             Drawing::of(&(label + ")"))
         }
         CompKind::CompiledComputation(_) => Drawing::of(&format!("Compiled({})", comp.checksum())),

@@ -24,6 +24,18 @@ pub(crate) fn numpy(array: &Array, f: &mut impl Write) -> fmt::Result {
     f.write_str(&printer.nested(0, LINE_WIDTH))
 }
 
+/// Prints the array as `format` of numpy does, which differs for a single float: it is that of 64 bits, so that `float32`
+/// 0.1 is `0.10000000149011612`.
+pub(crate) fn formatted(array: &Array, f: &mut impl Write) -> fmt::Result {
+    let lone = if array.dims().is_empty() { array.get(0) } else { None };
+    match lone {
+        Some(Scalar::Float16(value)) => f.write_str(&lone_text(&Scalar::Float64(value.into()))),
+        Some(Scalar::Float32(value)) => f.write_str(&lone_text(&Scalar::Float64(value.into()))),
+        Some(Scalar::Complex64(re, im)) => f.write_str(&lone_text(&Scalar::Complex128(re.into(), im.into()))),
+        _ => numpy(array, f),
+    }
+}
+
 /// Numpy leaves out the middle of arrays of more elements.
 const THRESHOLD: usize = 1000;
 /// How many elements it then shows at each end of a dimension.

@@ -1,6 +1,7 @@
 //! Graphs, modules and their bindings to and from the wire.
 
 use crate::{Opaque, SequenceBinding, TensorFlow, TensorFlowBinding, Xla, XlaBinding};
+use std::sync::Arc;
 use tff_proto::google::protobuf::Any;
 use tff_proto::v0 as pb;
 use tff_proto::v0::tensor_flow as pb_tf;
@@ -16,29 +17,36 @@ pub(super) fn any_to_proto(opaque: &Opaque) -> Any {
 
 /// Reads a graph; the error is the field that is missing.
 pub(super) fn tensorflow(proto: &pb::TensorFlow) -> Result<TensorFlow, &'static str> {
-    let layouts = proto.layout_map.iter().flat_map(|map| &map.name_to_sharding_spec);
+    let layouts = |map: &pb_tf::LayoutMap| {
+        let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+        map.name_to_sharding_spec.iter().map(|entry| (text(&entry.key), text(&entry.value))).collect()
+    };
     Ok(TensorFlow {
         graph: any(proto.graph_def.as_ref().ok_or("graph_def")?),
         parameter: proto.parameter.as_ref().map(tensorflow_binding).transpose()?,
         result: tensorflow_binding(proto.result.as_ref().ok_or("result")?)?,
         initialize_op: proto.initialize_op.as_str().into(),
         session_token: proto.session_token_tensor_name.as_str().into(),
-        cache_key: proto.cache_key.as_ref().map_or(0, |key| key.id),
-        layout_map: layouts.map(|(name, layout)| (name.as_str().into(), layout.as_str().into())).collect(),
+        cache_key: proto.cache_key.as_ref().map(|key| key.id),
+        layout_map: proto.layout_map.as_ref().map(layouts),
     })
 }
 
 pub(super) fn tensorflow_to_proto(tensorflow: &TensorFlow) -> pb::TensorFlow {
-    let layouts = tensorflow.layout_map.iter().map(|(name, layout)| (name.to_string(), layout.to_string()));
+    // Both fields of an entry are written, as by every library for protobuf.
+    let entry = |(name, layout): &(Arc<str>, Arc<str>)| pb_tf::layout_map::NameToShardingSpecEntry {
+        key: Some(name.to_string()),
+        value: Some(layout.to_string()),
+    };
+    let layouts = |map: &Vec<_>| pb_tf::LayoutMap { name_to_sharding_spec: map.iter().map(entry).collect() };
     pb::TensorFlow {
         graph_def: Some(any_to_proto(&tensorflow.graph)),
         initialize_op: tensorflow.initialize_op.as_ref().to_owned(),
         session_token_tensor_name: tensorflow.session_token.as_ref().to_owned(),
         parameter: tensorflow.parameter.as_ref().map(tensorflow_binding_to_proto),
         result: Some(tensorflow_binding_to_proto(&tensorflow.result)),
-        cache_key: (tensorflow.cache_key != 0).then_some(pb_tf::CacheKey { id: tensorflow.cache_key }),
-        layout_map: (!tensorflow.layout_map.is_empty())
-            .then(|| pb_tf::LayoutMap { name_to_sharding_spec: layouts.collect() }),
+        cache_key: tensorflow.cache_key.map(|id| pb_tf::CacheKey { id }),
+        layout_map: tensorflow.layout_map.as_ref().map(layouts),
     }
 }
 

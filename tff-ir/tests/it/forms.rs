@@ -1,8 +1,9 @@
 //! The forms of the reference, on computations that its goldens do not cover.
 
-use tff_ir::UniqueNames;
 use tff_ir::text::{Environment, parse};
+use tff_ir::{Array, Comp, Scalar, UniqueNames};
 use tff_testing::comp;
+use tff_types::DType;
 
 #[test]
 fn compact() {
@@ -145,4 +146,30 @@ fn places_in_the_text() {
     .lambda.result.block.result: a.b
     .lambda.result.block.result.selection.source: a
     ");
+}
+
+/// As Python's `format` shows numpy's scalars.
+#[test]
+fn single_floats_are_drawn_with_64_bits() {
+    let half = half::f16::from_f32;
+    for (scalar, expected) in [
+        (Scalar::Float32(0.1), "Lit(0.10000000149011612)"),
+        (Scalar::Float32(1e-30), "Lit(1.0000000031710769e-30)"),
+        (Scalar::Float32(1e20), "Lit(1.0000000200408773e+20)"),
+        (Scalar::Float32(16.0), "Lit(16.0)"),
+        (Scalar::Float32(f32::NAN), "Lit(nan)"),
+        (Scalar::Float16(half(0.1)), "Lit(0.0999755859375)"),
+        (Scalar::BFloat16(half::bf16::from_f32(0.1)), "Lit(0.100098)"),
+        (Scalar::Float64(0.1), "Lit(0.1)"),
+        (Scalar::Complex64(0.1, 0.2), "Lit((0.10000000149011612+0.20000000298023224j))"),
+        (Scalar::Complex64(0.0, 0.1), "Lit(0.10000000149011612j)"),
+        (Scalar::Complex64(-0.0, 0.3), "Lit((-0+0.30000001192092896j))"),
+        (Scalar::Complex128(1.0, f64::INFINITY), "Lit((1+infj))"),
+        (Scalar::Bool(true), "Lit(True)"),
+        (Scalar::String("a".into()), "Lit(b'a')"),
+    ] {
+        assert_eq!(Comp::literal(Array::from_scalar(scalar)).structural().to_string(), expected);
+    }
+    let one = Array::from_scalars(DType::Float32, [1], &[Scalar::Float32(0.1)]).expect("an array");
+    assert_eq!(Comp::literal(one).structural().to_string(), "Lit([0.1])");
 }

@@ -260,3 +260,28 @@ fn damaged_texts_are_refused_or_read() {
         }
     });
 }
+
+/// A graph of TFF 0.80, which writes an empty `layout_map`, and one whose map has an empty key and an empty value, beside a
+/// `CacheKey` of 0: all as libraries for protobuf write them.
+#[test]
+fn what_is_empty_in_a_message_stays_there() {
+    let read = std::fs::read(tff_testing::repository("testdata/layout_map_080.pb")).expect("a file");
+    let mut message = pb::Computation::decode(&*read).expect("a message");
+    let round_trip = |message: &pb::Computation| {
+        let comp = Comp::from_proto(message).expect("a computation");
+        let printed = print(&comp, &PrintOptions { layout: Layout::OneLine, bodies_aside: false }).expect("text");
+        let bodies = Bodies::parse(&printed.bodies.to_string()).expect("definitions");
+        let environment = Environment { bodies, ..Environment::default() };
+        parse(&printed.text, &environment).expect("a computation").comp.to_proto().expect("a message").encode_to_vec()
+    };
+    assert_eq!(round_trip(&message), read);
+    let Some(pb::computation::Computation::Tensorflow(graph)) = &mut message.computation else { panic!("no graph") };
+    let entry = |key: &str, value: &str| pb::tensor_flow::layout_map::NameToShardingSpecEntry {
+        key: Some(key.to_owned()),
+        value: Some(value.to_owned()),
+    };
+    let name_to_sharding_spec = vec![entry("z", ""), entry("", "a")];
+    graph.layout_map = Some(pb::tensor_flow::LayoutMap { name_to_sharding_spec });
+    graph.cache_key = Some(pb::tensor_flow::CacheKey { id: 0 });
+    assert_eq!(round_trip(&message), message.encode_to_vec());
+}

@@ -1,6 +1,5 @@
 //! What the validator and the decoder say about computations that are wrong.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tff_ir::{
     Array, Comp, CompiledComputation, Opaque, Severity, TensorFlow, TensorFlowBinding, Xla, XlaBinding, validate,
@@ -45,8 +44,8 @@ fn tensorflow(parameter: Option<TensorFlowBinding>, result: TensorFlowBinding) -
         result,
         initialize_op: "".into(),
         session_token: "".into(),
-        cache_key: 0,
-        layout_map: BTreeMap::new(),
+        cache_key: None,
+        layout_map: None,
     }))
 }
 

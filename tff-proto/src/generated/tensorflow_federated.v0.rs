@@ -823,12 +823,38 @@ pub mod tensor_flow {
     /// Sharding specifications for an executor of distributed tensors.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct LayoutMap {
-        /// From the name of a variable or bound input to its specification.
-        #[prost(btree_map = "string, string", tag = "1")]
-        pub name_to_sharding_spec: ::prost::alloc::collections::BTreeMap<
-            ::prost::alloc::string::String,
-            ::prost::alloc::string::String,
+        /// From the name of a variable or bound input to its specification: on the
+        /// wire a `map<string, string>`.
+        #[prost(message, repeated, tag = "1")]
+        pub name_to_sharding_spec: ::prost::alloc::vec::Vec<
+            layout_map::NameToShardingSpecEntry,
         >,
+    }
+    /// Nested message and enum types in `LayoutMap`.
+    pub mod layout_map {
+        /// An entry of a map. It is declared, so that one with an empty field is
+        /// written as it was read.
+        #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct NameToShardingSpecEntry {
+            /// The name.
+            #[prost(string, optional, tag = "1")]
+            pub key: ::core::option::Option<::prost::alloc::string::String>,
+            /// Its specification.
+            #[prost(string, optional, tag = "2")]
+            pub value: ::core::option::Option<::prost::alloc::string::String>,
+        }
+        impl ::prost::Name for NameToShardingSpecEntry {
+            const NAME: &'static str = "NameToShardingSpecEntry";
+            const PACKAGE: &'static str = "tensorflow_federated.v0";
+            fn full_name() -> ::prost::alloc::string::String {
+                "tensorflow_federated.v0.TensorFlow.LayoutMap.NameToShardingSpecEntry"
+                    .into()
+            }
+            fn type_url() -> ::prost::alloc::string::String {
+                "type.googleapis.com/tensorflow_federated.v0.TensorFlow.LayoutMap.NameToShardingSpecEntry"
+                    .into()
+            }
+        }
     }
     impl ::prost::Name for LayoutMap {
         const NAME: &'static str = "LayoutMap";

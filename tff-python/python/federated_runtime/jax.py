@@ -17,6 +17,14 @@ import federated_language as _fl
 import jax as _jax
 from federated_language.proto import computation_pb2 as _pb
 from google.protobuf import any_pb2 as _any_pb2
+from jaxlib import lapack as _lapack
+
+from . import _native
+
+# Linear algebra is calls of LAPACK, which jaxlib brings along and XLA's plugins do not. Handlers that call Python
+# are not given: they trust the addresses that a module names.
+_lapack._lapack.initialize()
+_native.add_xla_handlers(_lapack._lapack.registrations())
 
 
 def _specs(ty, flat):

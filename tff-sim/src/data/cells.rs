@@ -36,6 +36,11 @@ impl Cells {
             }
             Self::Dense(bytes) => bytes,
         };
+        if let Some(small) = small_integer(cell)
+            && push_small(bytes, dtype, small).is_some()
+        {
+            return Some(());
+        }
         let text = std::str::from_utf8(cell).ok()?.trim();
         let scalar = match dtype {
             DType::Bool => truth(text)?.into(),
@@ -133,6 +138,28 @@ impl FrozenCells {
             Self::Strings(strings) => Array::strings(dims, strings.get(elements).unwrap_or_default()),
         }
     }
+}
+
+/// A number below 2^24, which is the same number as a float; most cells of large tables are such.
+fn small_integer(cell: &[u8]) -> Option<u32> {
+    if cell.is_empty() || cell.len() > 7 {
+        return None;
+    }
+    cell.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0')))
+}
+
+/// Appends it, where the type is one of those that most tables are read as.
+fn push_small(bytes: &mut BytesMut, dtype: DType, small: u32) -> Option<()> {
+    match dtype {
+        #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
+        DType::Float32 => bytes.extend_from_slice(&(small as f32).to_le_bytes()),
+        DType::Float64 => bytes.extend_from_slice(&f64::from(small).to_le_bytes()),
+        DType::UInt8 => bytes.extend_from_slice(&[u8::try_from(small).ok()?]),
+        DType::Int32 => bytes.extend_from_slice(&i32::try_from(small).ok()?.to_le_bytes()),
+        DType::Int64 => bytes.extend_from_slice(&i64::from(small).to_le_bytes()),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn truth(text: &str) -> Option<bool> {

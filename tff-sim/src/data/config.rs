@@ -19,9 +19,14 @@ pub struct DataConfig {
     pub format: Option<Format>,
     /// The split of a database of clients' data, such as `train`; all where it is not given.
     pub split: Option<String>,
-    /// What stands between two cells of comma-separated values.
-    #[serde(default = "comma")]
-    pub delimiter: char,
+    /// What stands between two cells of comma-separated values; where it is not given, a tab in `.tsv`, else a comma.
+    pub delimiter: Option<char>,
+    /// What stands around a cell of comma-separated values that has delimiters or lines in it; empty where nothing does.
+    #[serde(default = "quote")]
+    pub quote: String,
+    /// Whether the first row of comma-separated values names the columns. Otherwise they are called `0`, `1` and so on.
+    #[serde(default = "yes")]
+    pub header: bool,
     /// Cells that stand for a missing value, such as `["", "NA"]`.
     #[serde(default)]
     pub missing: Vec<String>,
@@ -68,7 +73,9 @@ impl DataConfig {
             file: vec![path],
             format: None,
             split: None,
-            delimiter: comma(),
+            delimiter: None,
+            quote: quote(),
+            header: true,
             missing: Vec::new(),
             fill: None,
             categories: std::collections::BTreeMap::new(),
@@ -95,8 +102,8 @@ const fn once() -> NonZeroU32 {
     NonZeroU32::MIN
 }
 
-const fn comma() -> char {
-    ','
+fn quote() -> String {
+    "\"".to_owned()
 }
 
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
@@ -116,7 +123,7 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Path
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Comma-separated values with a header, perhaps compressed with gzip or zstd.
+    /// Comma-separated values, perhaps compressed with gzip or zstd.
     Csv,
     /// Apache Parquet.
     Parquet,
@@ -124,6 +131,8 @@ pub enum Format {
     Arrow,
     /// Arrays of NumPy, one a column: `.npz`.
     Npz,
+    /// One array of NumPy, whose column has the name of the file: `.npy`.
+    Npy,
     /// TFF's client data: a database with a table `examples`, perhaps compressed with LZMA.
     Sqlite,
     /// Records of TensorFlow, each a `tf.train.Example`.
@@ -140,6 +149,7 @@ impl Format {
             "parquet" => Self::Parquet,
             "arrow" | "feather" | "ipc" => Self::Arrow,
             "npz" => Self::Npz,
+            "npy" => Self::Npy,
             "sqlite" | "db" => Self::Sqlite,
             "tfrecord" | "tfrecords" => Self::Tfrecord,
             _ => return None,

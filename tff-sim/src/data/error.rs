@@ -12,14 +12,6 @@ pub enum DataError {
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file is no table of comma-separated values.
-    #[error("{}: {}", line(name), line(source))]
-    Csv {
-        /// The file.
-        name: String,
-        /// What is wrong with it.
-        source: csv::Error,
-    },
     /// A file is not what its format needs.
     #[error("{}: {}", line(name), line(problem))]
     Format {

@@ -16,6 +16,7 @@ mod example;
 mod named;
 #[cfg(feature = "numpy")]
 mod npz;
+mod records;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod table;

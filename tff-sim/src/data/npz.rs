@@ -1,4 +1,4 @@
-//! NumPy's `.npz`: each array is a column, its first dimension the rows.
+//! NumPy's `.npz`: each array is a column, its first dimension the rows. A `.npy` is one array, a column of the file's name.
 //!
 //! Arrays that are stored as they are, as `numpy.savez` does, are read in chunks; those that are compressed are in memory.
 
@@ -24,12 +24,11 @@ const CHUNK: usize = 1024;
 /// The most bytes of an array that is in memory.
 const MAX_ARRAY: usize = 64 << 30;
 
-/// Opens the archive.
+/// Opens an archive.
 pub(super) fn open(path: &Path, request: &Request<'_>) -> Result<Part> {
     let name = name_of(path);
-    let file = File::open(path).map_err(|error| FileProblem::Io(error).of(&name))?;
     let fail = |error: zip::result::ZipError| DataError::Format { name: name.clone(), problem: error.to_string() };
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(fail)?;
+    let mut archive = ZipArchive::new(open_file(path, &name)?).map_err(fail)?;
     let mut arrays = Vec::new();
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(fail)?;
@@ -42,30 +41,86 @@ pub(super) fn open(path: &Path, request: &Request<'_>) -> Result<Part> {
         };
         let is_stored = entry.compression() == CompressionMethod::Stored && !header.is_fortran;
         let at = entry.data_start().filter(|_| is_stored).map(|start| start + header.length);
-        arrays.push(NpzArray { column, index, header, at, in_memory: None });
+        let available = entry.size().saturating_sub(header.length);
+        arrays.push(NpzArray { column, index, header, at, available, in_memory: None });
     }
-    let header: Vec<Column> = arrays.iter().map(NpzArray::as_column).collect();
-    let plan = request.plan(&name, &header)?;
-    let key_columns = request.key_positions(&name, &header)?;
+    let load = |archive: &mut ZipArchive<_>, array: &NpzArray| {
+        let mut entry = archive.by_index(array.index).map_err(fail)?;
+        let bytes = Header::read(&mut entry).and_then(|header| npy::read_elements(&header, &mut entry, MAX_ARRAY));
+        bytes.map_err(|error| array_error(&name, &array.column, error))
+    };
+    let shape = needed(&name, &mut arrays, request, |array| load(&mut archive, array))?;
+    part(name.clone(), archive.into_inner(), arrays, shape)
+}
 
+/// Opens a single array.
+pub(super) fn open_npy(path: &Path, request: &Request<'_>) -> Result<Part> {
+    let name = name_of(path);
+    let column = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut file = open_file(path, &name)?;
+    let header = Header::read(&mut file).map_err(|error| array_error(&name, &column, error))?;
+    if header.dims.is_empty() {
+        return Err(DataError::mismatch(name, "an array with a dimension for the rows", "a scalar"));
+    }
+    let at = Some(header.length).filter(|_| !header.is_fortran);
+    let file_size = file.get_ref().metadata().map_err(|error| FileProblem::Io(error).of(&name))?.len();
+    let available = file_size.saturating_sub(header.length);
+    let mut arrays = [NpzArray { column, index: 0, header, at, available, in_memory: None }];
+    let shape = needed(&name, &mut arrays, request, |array| {
+        // The header has been read: the elements follow.
+        let bytes = npy::read_elements(&array.header, &mut file, MAX_ARRAY);
+        bytes.map_err(|error| array_error(&name, &array.column, error))
+    })?;
+    part(name, file, arrays.into(), shape)
+}
+
+fn open_file(path: &Path, name: &str) -> Result<BufReader<File>> {
+    File::open(path).map(BufReader::new).map_err(|error| FileProblem::Io(error).of(name).into())
+}
+
+/// What is needed of the arrays.
+struct Shape {
+    header: Vec<Column>,
+    plan: Plan,
+    key_columns: Vec<usize>,
+    n_rows: usize,
+}
+
+/// Checks that the arrays that are needed have equally many rows, and loads those that cannot be read in chunks.
+fn needed(
+    name: &str,
+    arrays: &mut [NpzArray],
+    request: &Request<'_>,
+    mut load: impl FnMut(&NpzArray) -> Result<Vec<u8>>,
+) -> Result<Shape> {
+    let header: Vec<Column> = arrays.iter().map(NpzArray::as_column).collect();
+    let plan = request.plan(name, &header)?;
+    let key_columns = request.key_positions(name, &header)?;
     let mut needed = plan.columns();
     needed.extend(&key_columns);
     let mut n_rows = None;
-    for (column, array) in arrays.iter_mut().enumerate().filter(|(column, _)| needed.contains(column)) {
+    for (_, array) in (0..).zip(arrays).filter(|(column, _)| needed.contains(column)) {
         let rows = array.n_rows();
         if *n_rows.get_or_insert(rows) != rows {
             let place = format!("{name}: array {}", array.column);
             return Err(DataError::mismatch(place, format!("{} rows, as others have", n_rows.unwrap_or(0)), rows));
         }
         if array.at.is_none() {
-            let mut entry = archive.by_index(array.index).map_err(fail)?;
-            let bytes = Header::read(&mut entry).and_then(|header| npy::read_elements(&header, &mut entry, MAX_ARRAY));
-            array.in_memory = Some(bytes.map_err(|error| array_error(&name, &array.column, error))?);
+            array.in_memory = Some(load(array)?);
+            continue;
         }
-        debug_assert!(column < header.len());
+        let expected = array.header.n_bytes().map_err(|error| array_error(name, &array.column, error))?;
+        if expected as u64 > array.available {
+            let found = usize::try_from(array.available).unwrap_or(usize::MAX);
+            return Err(array_error(name, &array.column, NpyError::Size { expected: expected.to_string(), found }));
+        }
     }
-    let n_rows = n_rows.unwrap_or(0);
-    let reader = Npz { name, file: Mutex::new(archive.into_inner()), arrays, header, n_rows };
+    Ok(Shape { header, plan, key_columns, n_rows: n_rows.unwrap_or(0) })
+}
+
+fn part(name: String, file: BufReader<File>, arrays: Vec<NpzArray>, shape: Shape) -> Result<Part> {
+    let Shape { header, plan, key_columns, n_rows } = shape;
+    let reader = Npz { name, file: Mutex::new(file), arrays, header, n_rows };
     let mut keys = vec![Keys::default(); key_columns.len()];
     for (&column, keys) in key_columns.iter().zip(&mut keys) {
         let place = format!("{}: array {}", reader.name, reader.header.get(column).map_or("", |it| it.name.as_str()));
@@ -78,7 +133,7 @@ fn array_error(name: &str, column: &str, error: NpyError) -> DataError {
     DataError::Format { name: name.to_owned(), problem: format!("array {column}: {error}") }
 }
 
-/// The archive, and where its arrays are.
+/// The file, and where its arrays are.
 #[derive(Debug)]
 struct Npz {
     name: String,
@@ -96,6 +151,8 @@ struct NpzArray {
     header: Header,
     /// Where the elements begin in the file, if they can be read there.
     at: Option<u64>,
+    /// How many bytes of elements there are.
+    available: u64,
     /// The elements otherwise, where they are needed.
     in_memory: Option<Vec<u8>>,
 }

@@ -35,7 +35,7 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(config: &'a DataConfig, element: &'a Type) -> Self {
+    pub(super) fn new(config: &'a DataConfig, element: &'a Type) -> Self {
         let clients = config.clients.as_ref().and_then(|by| by.column());
         let label = config.label.as_deref().map(|label| (label, "data.label"));
         let columns = config.columns.clone().unwrap_or_else(|| by_name(element));
@@ -109,6 +109,8 @@ fn open_file(path: &Path, request: &Request<'_>) -> Result<Part> {
         Format::Arrow => super::arrow::open_ipc(path, request),
         #[cfg(feature = "numpy")]
         Format::Npz => super::npz::open(path, request),
+        #[cfg(feature = "numpy")]
+        Format::Npy => super::npz::open_npy(path, request),
         #[cfg(feature = "sqlite")]
         Format::Sqlite => super::sqlite::open(path, request),
         #[cfg(feature = "tfrecord")]

@@ -48,12 +48,17 @@ Keys of the configuration, a TOML file; paths are relative to it:
                               out of each client, else the data of the clients
   data.csv                    comma-separated values with a header: a path, or a list of paths
   data.file                   the same for any format, which the name says: .csv, .tsv (also .gz, .zst),
-                              .parquet, .arrow, .feather, .npz (an array a column), .sqlite and
-                              .sqlite.lzma (TFF's client data), .tfrecord (records of tf.train.Example);
-                              a folder is a file for each client
-  data.format                 csv, parquet, arrow, npz, sqlite or tfrecord, where the name does not say it
+                              .parquet, .arrow, .feather, .npz (an array a column), .npy (a column of
+                              the file's name), .sqlite and .sqlite.lzma (TFF's client data), .tfrecord
+                              (records of tf.train.Example); a folder is a file for each client
+  data.format                 csv, parquet, arrow, npz, npy, sqlite or tfrecord, where the name does not
+                              say it
   data.split                  a split of TFF's client data, such as \"train\"; all by default
-  data.delimiter              what stands between two cells of a table, \",\" by default
+  data.delimiter              what stands between two cells of a table: by default a tab in .tsv, else \",\"
+  data.quote                  what stands around a cell that has delimiters or lines in it: \"'\", or \"\" for
+                              nothing; a double quote by default
+  data.header                 whether the first row of a table names its columns, true by default; if not,
+                              they are called \"0\", \"1\" and so on
   data.missing, data.fill     cells of a table that stand for a missing value, such as [\"\", \"NA\"], and
                               what is read for them, \"nan\" by default
   data.categories             columns of a table whose cells are read as their position in a list:

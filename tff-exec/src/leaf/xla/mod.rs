@@ -17,7 +17,7 @@ mod signature;
 use crate::ExecError;
 use crate::leaf::{Keep, Prepared, recent::Recent};
 use crate::values::LeafName;
-pub use pjrt::{OptionValue, Plugin};
+pub use pjrt::{Handler, OptionValue, Plugin, add_handlers};
 use prepared::{Callable, Checked};
 use std::fmt;
 use std::sync::Arc;

@@ -7,6 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::NonNull;
+use tff_types::DType;
 
 /// A pointer to something that only the plugin reads; null if there is nothing.
 pub(super) type Pointer<T> = Option<NonNull<T>>;
@@ -27,11 +28,43 @@ opaque!(Error, Event, Client, Device, DeviceDescription, Memory, Executable, Loa
 pub(super) struct Header {
     /// The bytes of header and table together.
     pub(super) size: usize,
-    pub(super) extension: *const c_void,
+    pub(super) extension: *const Extension,
     pub(super) version_size: usize,
     pub(super) version_extension: *const c_void,
     pub(super) major: c_int,
     pub(super) minor: c_int,
+}
+
+/// What each extension of the API begins with; they are a list.
+#[repr(C)]
+pub(super) struct Extension {
+    pub(super) size: usize,
+    pub(super) kind: c_int,
+    pub(super) next: *const Extension,
+}
+
+/// The [`Extension`] for handlers of custom calls.
+pub(super) const HANDLERS_EXTENSION: c_int = 5;
+
+/// That extension, up to the function that is used.
+#[repr(C)]
+pub(super) struct HandlersExtension {
+    pub(super) base: Extension,
+    pub(super) register_type: Pointer<c_void>,
+    pub(super) add_user_data: Pointer<c_void>,
+    pub(super) register_handler: Option<Function<RegisterHandler>>,
+}
+
+/// The only struct of the API without a place for extensions.
+#[repr(C)]
+pub(super) struct RegisterHandler {
+    pub(super) size: usize,
+    pub(super) name: Pointer<u8>,
+    pub(super) name_len: usize,
+    pub(super) function: Pointer<c_void>,
+    pub(super) platform: Pointer<u8>,
+    pub(super) platform_len: usize,
+    pub(super) traits: c_int,
 }
 
 /// Declares structs of the API, each with a default of zeros and nulls that says its own size:
@@ -189,3 +222,22 @@ pub(super) const LAYOUT_ORDER: c_int = 0;
 
 /// The semantics of an upload: the data are copied before the call returns.
 pub(super) const ONLY_DURING_CALL: c_int = 0;
+
+/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
+pub(super) const ELEMENT_TYPES: [(DType, c_int); 15] = [
+    (DType::Bool, 1),
+    (DType::Int8, 2),
+    (DType::Int16, 3),
+    (DType::Int32, 4),
+    (DType::Int64, 5),
+    (DType::UInt8, 6),
+    (DType::UInt16, 7),
+    (DType::UInt32, 8),
+    (DType::UInt64, 9),
+    (DType::Float16, 10),
+    (DType::Float32, 11),
+    (DType::Float64, 12),
+    (DType::BFloat16, 13),
+    (DType::Complex64, 14),
+    (DType::Complex128, 15),
+];

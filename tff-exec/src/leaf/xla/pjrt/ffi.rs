@@ -11,11 +11,14 @@ use crate::leaf::xla::runtime::Failure;
 use crate::values::status_code;
 use bytes::Bytes;
 use libloading::Library;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::fmt;
+use std::mem::offset_of;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use tff_ir::{Array, ArrayError};
+use tff_types::DType;
 
 // Arrays are little-endian, the device's elements are native: views of one another need both equal.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -33,6 +36,7 @@ macro_rules! table {
         /// The functions that are used, out of a plugin's table.
         struct Table {
             $($name: $ty,)*
+            register_handler: Option<Function<abi::RegisterHandler>>,
         }
 
         impl Table {
@@ -46,6 +50,7 @@ macro_rules! table {
                         // functions, always the same at the same index, and that one is of this type.
                         unsafe { std::mem::transmute::<NonNull<()>, $ty>(entry) }
                     },)*
+                    register_handler: register_handler(header),
                 })
             }
         }
@@ -81,6 +86,45 @@ table! {
     buffer_increase_external_reference_count: 74 Function<abi::OfBuffer>,
     buffer_decrease_external_reference_count: 75 Function<abi::OfBuffer>,
     buffer_opaque_device_memory: 76 Function<abi::BufferMemory>,
+}
+
+/// A function that modules may call by a name, in XLA's typed calling convention: linear algebra is such calls.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    name: String,
+    function: NonNull<c_void>,
+}
+
+// SAFETY: it is the address of code; whoever made it says that any thread may call it.
+unsafe impl Send for Handler {}
+
+impl Handler {
+    /// A handler under this name.
+    ///
+    /// # Safety
+    /// `function` must be an `XLA_FFI_Handler` that stays loaded for the rest of the process. Any thread may call it,
+    /// with the arguments and the attributes that a module decides: it must check them itself.
+    #[must_use]
+    pub const unsafe fn new(name: String, function: NonNull<c_void>) -> Self {
+        Self { name, function }
+    }
+}
+
+/// The platform of handlers that run on the CPU, as XLA calls it.
+const HANDLERS_PLATFORM: &[u8] = b"Host";
+
+/// The function with which a plugin takes handlers; `None` where it has none of the form that is declared here.
+fn register_handler(header: &abi::Header) -> Option<Function<abi::RegisterHandler>> {
+    let mut extension = header.extension;
+    // SAFETY: a plugin's extensions live as long as it, are a list that ends with a null, and begin with this struct.
+    while let Some(found) = unsafe { extension.as_ref() } {
+        if found.kind == abi::HANDLERS_EXTENSION && found.size >= size_of::<abi::HandlersExtension>() {
+            // SAFETY: an extension of this kind is this struct, and it is long enough.
+            return unsafe { &*extension.cast::<abi::HandlersExtension>() }.register_handler;
+        }
+        extension = found.next;
+    }
+    None
 }
 
 /// The function at an index of the table; `None` beyond its end, and for what the plugin left out.
@@ -170,6 +214,26 @@ impl Client {
         &self.platform
     }
 
+    /// Gives the plugin a handler, for modules that are compiled from now on, unless it has one of that name.
+    ///
+    /// # Errors
+    /// The plugin's message, also where it has one; that it takes none.
+    pub(super) fn register(&self, handler: &Handler) -> Result<(), Failure> {
+        let register = self.table.register_handler.ok_or("the plugin takes no handlers")?;
+        let mut arguments = abi::RegisterHandler {
+            size: offset_of!(abi::RegisterHandler, traits) + size_of::<c_int>(),
+            name: start(handler.name.as_bytes()),
+            name_len: handler.name.len(),
+            function: Some(handler.function),
+            platform: start(HANDLERS_PLATFORM),
+            platform_len: HANDLERS_PLATFORM.len(),
+            traits: 0,
+        };
+        // SAFETY: the texts are as long as is said, and are read during the call only. What the function is was said
+        // as the handler was made.
+        unsafe { self.table.call(register, &mut arguments) }
+    }
+
     /// Compiles a module, an `xla.HloModuleProto`, with these options, a `CompileOptionsProto`.
     ///
     /// # Errors
@@ -199,17 +263,18 @@ impl Client {
         Ok(executable)
     }
 
-    /// Copies an array, its elements row-major, to the device. `element_type` is the API's number.
+    /// Copies an array to the device.
     ///
     /// # Errors
-    /// The plugin's message; that the number of bytes is not that of the elements.
-    pub(super) fn upload(
-        &'static self,
-        element_type: c_int,
-        element_size: usize,
-        dims: &[i64],
-        data: &[u8],
-    ) -> Result<Buffer, Failure> {
+    /// The plugin's message; that the array is of strings, or has a size beyond the API's.
+    pub(super) fn upload(&'static self, array: &Array) -> Result<Buffer, Failure> {
+        let (dtype, dims) = (array.dtype(), array.dims());
+        let number = abi::ELEMENT_TYPES.iter().find(|(known, _)| *known == dtype).map(|(_, number)| *number);
+        let (Some(element_type), Some(element_size), Some(data)) = (number, dtype.size(), array.as_dense()) else {
+            return Err(Failure::from(format!("XLA has no {dtype}")));
+        };
+        let sizes: Result<Vec<i64>, _> = dims.iter().map(|&dim| i64::try_from(dim)).collect();
+        let sizes = sizes.map_err(|_| ArrayError::TooLarge(dims.to_vec()))?;
         let size = dims.iter().try_fold(element_size, |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         if size != Some(data.len()) {
             return Err(format!("{} bytes are not an array of sizes {dims:?}", data.len()).into());
@@ -218,8 +283,8 @@ impl Client {
             client: Some(self.client),
             data: start(data),
             element_type,
-            dims: start(dims),
-            n_dims: dims.len(),
+            dims: start(&sizes),
+            n_dims: sizes.len(),
             semantics: abi::ONLY_DURING_CALL,
             device: Some(self.device),
             ..Default::default()
@@ -229,16 +294,20 @@ impl Client {
         // them during the call only, which is what the semantics say.
         unsafe { self.table.call(self.table.client_buffer_from_host_buffer, &mut uploaded) }?;
         let buffer = Buffer { client: self, buffer: uploaded.buffer.ok_or("the plugin gave no buffer")? };
-        self.wait(uploaded.done_with_host_buffer)?;
+        // SAFETY: the event was given to us by the call before.
+        unsafe { self.wait(uploaded.done_with_host_buffer) }?;
         Ok(buffer)
     }
 
     /// Waits for an event and frees it; a null is one that has happened.
-    fn wait(&self, event: Pointer<abi::Event>) -> Result<(), Failure> {
+    ///
+    /// # Safety
+    /// It must be null, or an event of the plugin that nothing else frees.
+    unsafe fn wait(&self, event: Pointer<abi::Event>) -> Result<(), Failure> {
         if event.is_none() {
             return Ok(());
         }
-        // SAFETY: the event was given to us by the call before, and is used here only.
+        // SAFETY: the caller's.
         unsafe {
             let awaited = self.table.call(self.table.event_await, &mut abi::OfEvent { event, ..Default::default() });
             let freed = self.table.call(self.table.event_destroy, &mut abi::OfEvent { event, ..Default::default() });
@@ -322,7 +391,8 @@ impl Executable {
         // for the event of the one device. Options and lists are read during the call only.
         unsafe { table.call(table.loaded_executable_execute, &mut run) }?;
         let [event] = events;
-        let done = client.wait(event);
+        // SAFETY: the event was given to us by the call before.
+        let done = unsafe { client.wait(event) };
         // What there is becomes ours before anything can fail, so that it is freed.
         let buffers = outputs.into_iter().map(|output| output.map(|buffer| Buffer { client, buffer }));
         let buffers: Option<Vec<Buffer>> = buffers.collect();
@@ -360,20 +430,25 @@ impl Buffer {
         std::ptr::eq(self.client, client)
     }
 
-    /// The API's number of the element type, and the sizes.
+    /// The element type and the sizes.
     ///
     /// # Errors
-    /// The plugin's message.
-    pub(super) fn shape(&self) -> Result<(c_int, Vec<i64>), Failure> {
+    /// The plugin's message; that a tensor cannot have this type or these sizes.
+    pub(super) fn shape(&self) -> Result<(DType, Vec<u64>), Failure> {
         let (table, buffer) = (&self.client.table, Some(self.buffer));
         let mut typed = abi::BufferElementType { buffer, ..Default::default() };
         let mut sized = abi::BufferDimensions { buffer, ..Default::default() };
         // SAFETY: the buffer is alive. The sizes live as long as it does, and are copied.
-        unsafe {
+        let dims: Vec<i64> = unsafe {
             table.call(table.buffer_element_type, &mut typed)?;
             table.call(table.buffer_dimensions, &mut sized)?;
-            Ok((typed.element_type, slice(sized.dims, sized.n_dims).to_vec()))
-        }
+            slice(sized.dims, sized.n_dims).to_vec()
+        };
+        let number = typed.element_type;
+        let dtype = abi::ELEMENT_TYPES.iter().find(|(_, known)| *known == number).map(|(dtype, _)| *dtype);
+        let dtype = dtype.ok_or_else(|| format!("a result is of PJRT's type {number}, which no tensor has"))?;
+        let dims: Result<Vec<u64>, _> = dims.into_iter().map(u64::try_from).collect();
+        Ok((dtype, dims.map_err(|_| "a result has a negative size")?))
     }
 
     /// The first `len` bytes of its memory as they are, if the process can read them, and they are
@@ -440,7 +515,8 @@ impl Buffer {
         // SAFETY: the buffer is alive; there are `len` bytes at the destination, which the plugin
         // compares with what it needs. They are not touched until the copy is over.
         unsafe { self.client.table.call(self.client.table.buffer_to_host_buffer, &mut copied) }?;
-        self.client.wait(copied.event)?;
+        // SAFETY: the event was given to us by the call before.
+        unsafe { self.client.wait(copied.event) }?;
         Ok(bytes.into())
     }
 }

@@ -7,14 +7,13 @@ mod ffi;
 use super::runtime::{Failure, Runtime};
 use super::signature::Signature;
 use crate::ExecError;
+pub use ffi::Handler;
 use ffi::{Buffer, Client, Executable};
 use prost::Message;
-use std::ffi::c_int;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tff_ir::Array;
-use tff_types::DType;
 
 /// A PJRT plugin, and how its client is made.
 ///
@@ -62,8 +61,36 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// The clients that are open, each with the one file that it is of.
-static OPEN: Mutex<Vec<(Plugin, &Client)>> = Mutex::new(Vec::new());
+/// What the process has opened, and what it gives to each plugin.
+struct Open {
+    /// Each client with the one file that it is of.
+    clients: Vec<(Plugin, &'static Client)>,
+    handlers: Vec<Handler>,
+}
+
+static OPEN: Mutex<Open> = Mutex::new(Open { clients: Vec::new(), handlers: Vec::new() });
+
+/// Gives handlers to the plugins for CPUs that this process has open or opens: modules that are compiled from now on
+/// may call them. What was refused for lack of them stays refused. A handler that a plugin has keeps its name.
+pub fn add_handlers(handlers: Vec<Handler>) {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (_, client) in &open.clients {
+        register(client, &handlers);
+    }
+    open.handlers.extend(handlers);
+}
+
+fn register(client: &Client, handlers: &[Handler]) {
+    if client.platform() != "cpu" {
+        return;
+    }
+    for handler in handlers {
+        // A module that needs it is told, by the plugin, that there is none.
+        if let Err(error) = client.register(handler) {
+            tracing::debug!(%error, ?handler, "a PJRT plugin refused a handler");
+        }
+    }
+}
 
 /// The client of a plugin, opened unless it is open.
 ///
@@ -83,12 +110,13 @@ fn open_file(path: &Path, plugin: &Plugin) -> Result<&'static Client, String> {
     let path = path.canonicalize().map_err(|error| format!("cannot be opened: {error}"))?;
     let plugin = Plugin { files: vec![path.clone()], ..plugin.clone() };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, client)) = open.iter().find(|(other, _)| *other == plugin) {
+    if let Some((_, client)) = open.clients.iter().find(|(other, _)| *other == plugin) {
         return Ok(client);
     }
     let client = Client::open(&path, &plugin.options, plugin.device)?;
     tracing::debug!(platform = client.platform(), path = %path.display(), "opened a PJRT plugin");
-    open.push((plugin, client));
+    register(client, &open.handlers);
+    open.clients.push((plugin, client));
     Ok(client)
 }
 
@@ -165,14 +193,7 @@ impl Runtime for Client {
     }
 
     fn upload(&'static self, array: &Array) -> Result<Buffer, Failure> {
-        let (Some((_, number)), Some(size), Some(bytes)) =
-            (ELEMENT_TYPES.iter().find(|(dtype, _)| *dtype == array.dtype()), array.dtype().size(), array.as_dense())
-        else {
-            return Err(Failure::from(format!("XLA has no {}", array.dtype())));
-        };
-        let dims: Result<Vec<i64>, _> = array.dims().iter().map(|&dim| i64::try_from(dim)).collect();
-        let dims = dims.map_err(|_| tff_ir::ArrayError::TooLarge(array.dims().to_vec()))?;
-        self.upload(*number, size, &dims, bytes)
+        self.upload(array)
     }
 
     fn owns(&self, buffer: &Buffer) -> bool {
@@ -184,12 +205,7 @@ impl Runtime for Client {
     }
 
     fn download(&self, buffer: &Arc<Buffer>) -> Result<Array, Failure> {
-        let (number, dims) = buffer.shape()?;
-        let dtype = ELEMENT_TYPES.iter().find(|(_, other)| *other == number).map(|(dtype, _)| *dtype);
-        let dtype =
-            dtype.ok_or_else(|| Failure::from(format!("a result is of PJRT's type {number}, which no tensor is")))?;
-        let dims: Result<Vec<u64>, _> = dims.into_iter().map(u64::try_from).collect();
-        let dims = dims.map_err(|_| Failure::from("a result has a negative size"))?;
+        let (dtype, dims) = buffer.shape()?;
         let size =
             dims.iter().try_fold(dtype.size().unwrap_or(0), |size, &dim| size.checked_mul(usize::try_from(dim).ok()?));
         let size = size.ok_or_else(|| tff_ir::ArrayError::TooLarge(dims.clone()))?;
@@ -201,29 +217,11 @@ impl Runtime for Client {
     }
 }
 
-/// PJRT's numbers of the element types: all but strings. XLA's messages number some of them otherwise.
-const ELEMENT_TYPES: [(DType, c_int); 15] = [
-    (DType::Bool, 1),
-    (DType::Int8, 2),
-    (DType::Int16, 3),
-    (DType::Int32, 4),
-    (DType::Int64, 5),
-    (DType::UInt8, 6),
-    (DType::UInt16, 7),
-    (DType::UInt32, 8),
-    (DType::UInt64, 9),
-    (DType::Float16, 10),
-    (DType::Float32, 11),
-    (DType::Float64, 12),
-    (DType::BFloat16, 13),
-    (DType::Complex64, 14),
-    (DType::Complex128, 15),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use tff_types::DType;
 
     /// Devices whose memory the process cannot read are not at hand: what is copied from them is
     /// compared with views of one that is.
