@@ -93,7 +93,7 @@ async fn a_descriptor_of_uris_is_the_data_of_named_sources() -> Outcome {
         Command::new(TFF).args(["serve", "--port", "0", "--data", &data]),
         Command::new(WORKER).args(["--port=0", &format!("-data={data}")]),
     ]
-    .map(|command| Process::start(command));
+    .map(Process::start);
     for server in servers {
         let mut server = server?;
         let port = server.port()?;
