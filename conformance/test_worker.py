@@ -2,6 +2,7 @@
 
 import collections
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -241,3 +242,34 @@ def test_a_failing_graph_is_an_error_and_the_worker_goes_on():
   with pytest.raises(Exception, match='(?i)reshape'):
     reshaped(np.zeros([10], np.float32))
   assert add_one(1) == 2
+
+
+@pytest.mark.skipif(IN_PROCESS, reason='The worker is told by a flag where data is.')
+@pytest.mark.skipif(VERSION < (0, 87), reason='TFF 0.87 is the one that this is said of.')
+@pytest.mark.parametrize('stream_structs', [False, True])
+def test_data_of_named_sources(tmp_path, monkeypatch, stream_structs):
+  (tmp_path / 'ann.csv').write_text('x\n1\n2\n')
+  (tmp_path / 'bob.csv').write_text('x\n40\n')
+
+  class Popen(subprocess.Popen):
+
+    def __init__(self, args, **kwargs):
+      super().__init__([*args, f'--data=people={tmp_path}'], **kwargs)
+
+  monkeypatch.setattr(subprocess, 'Popen', Popen)
+  context = tff.backends.native.create_sync_local_cpp_execution_context(stream_structs=stream_structs)
+  rows = tff.SequenceType(collections.OrderedDict(x=np.int32))
+
+  @tff.federated_computation(at_clients(rows))
+  def totals(data):
+    sums = tff.federated_map(tff.federated_computation(lambda rows: tff.sequence_sum(rows), rows), data)
+    return sums, tff.federated_sum(sums)
+
+  def call(uris):
+    return context.invoke(totals, tff.framework.CreateDataDescriptor(uris, rows))
+
+  sums, total = call(['people/bob', 'people/ann', 'people/bob'])
+  assert [element['x'] for element in sums] == [40, 3, 40]
+  assert total['x'] == 83
+  with pytest.raises(Exception, match='people/eve.*expected a client of people, found eve'):
+    call(['people/ann', 'people/eve'])

@@ -13,6 +13,7 @@ mod executor;
 mod input;
 mod log;
 mod metrics;
+mod named_data;
 mod native;
 mod output;
 mod progress;

@@ -5,6 +5,7 @@
 
 use crate::executor::{CompilationArgs, executor};
 use crate::log::{self, LogArgs};
+use crate::named_data::NamedDataArgs;
 use crate::server::{self, ServerArgs};
 use clap::Parser;
 
@@ -24,6 +25,8 @@ struct Args {
     #[command(flatten)]
     compilation: CompilationArgs,
     #[command(flatten)]
+    data: NamedDataArgs,
+    #[command(flatten)]
     log: LogArgs,
 }
 
@@ -31,7 +34,8 @@ const EXAMPLES: &str = "\
 Examples:
   tff-worker --port=8000
   tff-worker --port=8000 --max_concurrent_computation_calls=4
-  tff-worker --port=8000 --host=0.0.0.0";
+  tff-worker --port=8000 --host=0.0.0.0
+  tff-worker --port=8000 --data=mine=examples.sqlite";
 
 /// Spells flags as clap knows them: two dashes, hyphens between words.
 fn respell(arg: String) -> String {
@@ -53,7 +57,9 @@ pub fn worker(args: impl IntoIterator<Item = String>) -> ! {
     if let Err(error) = log::start(&args.log, log::Kind::Server) {
         server::end(Err(error));
     }
-    let executor = executor(usize::try_from(args.max_concurrent_computation_calls).ok(), &args.compilation, None, None);
+    let data = args.data.sources().unwrap_or_else(|error| server::end(Err(error)));
+    let threads = usize::try_from(args.max_concurrent_computation_calls).ok();
+    let executor = executor(threads, &args.compilation, None, data);
     server::run(&args.server.with_message_limit(args.grpc_max_message_length_megabytes), executor)
 }
 
@@ -76,6 +82,7 @@ mod tests {
             ("--grpc_max_message_length_megabytes=1", "--grpc-max-message-length-megabytes=1"),
             ("-max_concurrent_computation_calls", "--max-concurrent-computation-calls"),
             ("--tls-cert=a_b.pem", "--tls-cert=a_b.pem"),
+            ("--data=a_b=c_d", "--data=a_b=c_d"),
             ("a_b.pem", "a_b.pem"),
             ("-1", "-1"),
             ("-v", "-v"),

@@ -1,9 +1,9 @@
 //! `tff check`: every problem in a computation.
 
-use super::DataArgs;
 use crate::excerpt::Annotated;
 use crate::executor::{CompilationArgs, executor, with_option};
 use crate::input::{Source, TextArgs};
+use crate::named_data::NamedDataArgs;
 use crate::output;
 use crate::usage::UsageError;
 use anyhow::Result;
@@ -70,7 +70,7 @@ struct RefusalArgs {
     #[command(flatten)]
     compilation: CompilationArgs,
     #[command(flatten)]
-    data: DataArgs,
+    data: NamedDataArgs,
 }
 
 /// What computations are meant for.
@@ -148,7 +148,7 @@ impl Args {
     ) -> Result<()> {
         let Some(target) = self.target.filter(|_| !fails(problems)) else { return Ok(()) };
         let RefusalArgs { compilation, data } = &self.refusals;
-        let executor = executor(None, compilation, None, data.backend()?);
+        let executor = executor(None, compilation, None, data.sources()?);
         for Refusal { path, error } in target.target().refusals(&comp()?, &executor, &compilation.options()) {
             let message = match error {
                 RefusalError::Run(error) => format!("{:#}", with_option(error)),

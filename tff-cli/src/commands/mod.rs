@@ -16,14 +16,12 @@ mod r#type;
 
 use crate::executor::{CompilationArgs, executor};
 use crate::log::{Kind, LogArgs};
+use crate::named_data::NamedDataArgs;
 use crate::workers::WorkersArgs;
 use anyhow::Result;
 use clap::Subcommand;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use tff_exec::{DataBackend, Executor};
-use tff_sim::data::{DataConfig, NamedSources, parse_named};
+use tff_exec::Executor;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -78,50 +76,17 @@ struct ExecutorArgs {
     #[command(flatten)]
     compilation: CompilationArgs,
     #[command(flatten)]
-    data: DataArgs,
+    data: NamedDataArgs,
 }
 
 impl ExecutorArgs {
     /// An executor that computes everything here.
     fn executor(&self) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data.backend()?))
+        Ok(executor(self.threads.map(Into::into), &self.compilation, None, self.data.sources()?))
     }
 
     /// An executor with its clients on the workers, if there are any.
     fn executor_on(&self, workers: &WorkersArgs) -> Result<Executor> {
-        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data.backend()?))
-    }
-}
-
-/// The data that computations may refer to.
-#[derive(Clone, Debug, clap::Args)]
-struct DataArgs {
-    /// A file, or a folder of files, that `data` in computations may refer to by the uri NAME/CLIENT or
-    /// NAME/CLIENT?split=SPLIT. Give it for each one; nothing else is opened.
-    #[arg(long, value_name = "NAME=PATH", value_parser = parse_named)]
-    data: Vec<(String, PathBuf)>,
-    /// The same from a file: TOML with a section for each name, with the keys of [data] in a simulation.
-    #[arg(long, value_name = "FILE.toml")]
-    data_config: Option<PathBuf>,
-}
-
-impl DataArgs {
-    const fn is_given(&self) -> bool {
-        !self.data.is_empty() || self.data_config.is_some()
-    }
-
-    /// What finds its values; `None` where none is named.
-    fn backend(&self) -> Result<Option<Arc<dyn DataBackend>>> {
-        if !self.is_given() {
-            return Ok(None);
-        }
-        let mut sources = NamedSources::default();
-        if let Some(path) = &self.data_config {
-            sources.read(path)?;
-        }
-        for (name, path) in &self.data {
-            sources.insert(name, DataConfig::of_file(path.clone()));
-        }
-        Ok(Some(Arc::new(sources)))
+        Ok(executor(self.threads.map(Into::into), &self.compilation, workers.connect()?, self.data.sources()?))
     }
 }

@@ -59,6 +59,9 @@ pub struct DataConfig {
     pub epochs: NonZeroU32,
     /// Which columns make up the members of the elements; those of the same names where it is not given.
     pub columns: Option<Columns>,
+    /// Whether links in a folder may lead only to files in this folder.
+    #[serde(skip)]
+    pub(super) stays_inside: bool,
 }
 
 impl DataConfig {
@@ -85,6 +88,7 @@ impl DataConfig {
             drop_remainder: false,
             epochs: once(),
             columns: None,
+            stays_inside: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sources with names, which `data` in computations refers to: `NAME/CLIENT?split=SPLIT`.
 //!
 //! A uri never becomes a path: its name is one of those that were given, and its client one of those that the source has.
+//! Nor does a link in a folder that was given lead out of it.
 
 use super::{ClientId, DataConfig, DataError, Opened, Source};
 use crate::files::{FileError, name_of, parse_toml, read_text};
@@ -41,7 +42,8 @@ impl Clients {
 
 impl NamedSources {
     /// Adds a source; one of the same name is replaced.
-    pub fn insert(&mut self, name: impl Into<String>, config: DataConfig) {
+    pub fn insert(&mut self, name: impl Into<String>, mut config: DataConfig) {
+        config.stays_inside = true;
         self.sources.insert(name.into(), config);
     }
 
@@ -174,6 +176,76 @@ data: the uri "secret.csv": expected NAME/CLIENT or NAME/CLIENT?split=SPLIT, fou
 data: the uri "people/ann?path=secret.csv": expected ?split=SPLIT, found path=secret.csv
 data: the uri "people/ann": expected data of a type T*, found int32
 data: /d.csv:3: column x: expected bool, found "2""#);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_lead_to_files_of_the_same_folder_only() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("root/deep")).unwrap();
+        std::fs::write(path("root/ann.csv"), "x\n1\n").unwrap();
+        std::fs::write(path("secret.csv"), "x\n9\n").unwrap();
+        // Its name begins as the folder's does.
+        std::fs::write(path("root2.csv"), "x\n9\n").unwrap();
+        symlink("ann.csv", path("root/bob.csv")).unwrap();
+        // The folder that a user names may itself be a link.
+        symlink("root", path("named")).unwrap();
+        let resolve = |uri: &str| {
+            let mut sources = NamedSources::default();
+            sources.insert("people", DataConfig::of_file(path("named")));
+            let value = sources.resolve(&DataContent::Uri(uri.into()), &"<x=int32>*".parse().unwrap());
+            value.map(drop).map_err(|error| error.to_string().replace(&folder.path().display().to_string(), ""))
+        };
+        assert_eq!((resolve("people/ann"), resolve("people/bob")), (Ok(()), Ok(())));
+        for target in ["../secret.csv", "../root2.csv", "deep/../../secret.csv", path("secret.csv").to_str().unwrap()] {
+            symlink(target, path("root/eve.csv")).unwrap();
+            for uri in ["people/eve", "people/ann"] {
+                let error =
+                    "data: /named/eve.csv: expected a file in the folder /named, found a link that leads out of it";
+                assert_eq!(resolve(uri), Err(error.to_owned()), "{target}");
+            }
+            std::fs::remove_file(path("root/eve.csv")).unwrap();
+        }
+        // By a folder that is a link.
+        symlink("..", path("root/up")).unwrap();
+        symlink("up/secret.csv", path("root/eve.csv")).unwrap();
+        assert!(resolve("people/eve").unwrap_err().contains("leads out"));
+    }
+
+    #[test]
+    fn uris_of_any_length_and_bytes_are_refused_in_one_short_line() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ann.csv"), "x\n1\n").unwrap();
+        let mut sources = NamedSources::default();
+        sources.insert("people", DataConfig::of_file(folder.path().to_path_buf()));
+        let long = "a/".repeat(1 << 20);
+        let uris = [
+            "people/%2e%2e/ann",
+            "people/%2e/ann",
+            "people/./ann",
+            "people/ann\0",
+            "people\0/ann",
+            "people/ann.csv",
+            "people/ann\n?split=x",
+            "people/../people/ann",
+            "//people/ann",
+            "people\\ann",
+            "",
+            "/",
+            "?",
+            "people/?split=",
+            &long,
+            &format!("people/{long}"),
+            &format!("people?{long}"),
+            &format!("people/ann?{long}"),
+        ];
+        for uri in uris {
+            let error = sources.resolve(&DataContent::Uri(uri.into()), &"<x=int32>*".parse().unwrap());
+            let error = error.unwrap_err().to_string();
+            assert!(error.len() < 4000 && !error.contains(['\n', '\0']), "{}: {}", error.len(), &error[..200]);
+        }
     }
 
     #[test]

@@ -98,6 +98,9 @@ fn open_file(path: &Path, request: &Request<'_>) -> Result<Part> {
         let expected = "a format, which the name of the file does not say";
         return Err(KeyProblem::expected(expected, "none").at("data.format").in_file(&name));
     };
+    if let (Some(split), true) = (&request.config.split, format != Format::Sqlite) {
+        return Err(KeyProblem::expected("no split, which only databases have", split).at("data.split").in_file(&name));
+    }
     match format {
         Format::Csv => super::csv::open(path, request),
         #[cfg(feature = "arrow")]
@@ -145,10 +148,20 @@ fn files(config: &DataConfig) -> Result<Vec<(PathBuf, Option<String>)>> {
         if entries.is_empty() {
             return Err(DataError::mismatch(name_of(path), "files of data", "none"));
         }
-        files.extend(entries.into_iter().map(|file| {
+        let inside = if config.stays_inside { Some(path.canonicalize().map_err(io)?) } else { None };
+        for mut file in entries {
             let client = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            (file, client)
-        }));
+            if let Some(folder) = &inside {
+                // What is checked is what is opened.
+                let target = file.canonicalize().map_err(io)?;
+                if !target.starts_with(folder) {
+                    let expected = format!("a file in the folder {}", path.display());
+                    return Err(DataError::mismatch(name_of(&file), expected, "a link that leads out of it"));
+                }
+                file = target;
+            }
+            files.push((file, client));
+        }
     }
     Ok(files)
 }
