@@ -48,10 +48,10 @@ pub trait Child: fmt::Debug + Send + Sync {
 /// What finds children for the clients of a program.
 pub trait Workers: fmt::Debug + Send + Sync {
     /// Spreads this many clients, 1 or more, over children in their order, and runs `round` on these:
-    /// again, on others, where it fails with [`WorkerError::Unavailable`] and that may help.
+    /// again, on others, where it fails with [`WorkerError::Unavailable`](crate::WorkerError::Unavailable) and that may help.
     ///
     /// # Errors
-    /// [`WorkerError::Unavailable`] where no children are found; those of `round`.
+    /// [`WorkerError::Unavailable`](crate::WorkerError::Unavailable) where no children are found; those of `round`.
     fn run(
         &self,
         n_clients: usize,

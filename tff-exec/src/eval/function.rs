@@ -82,7 +82,7 @@ impl Function {
     ///
     /// # Errors
     /// [`ExecError::Mismatch`] where it would have to be evaluated first;
-    /// [`EvalError::UnboundReference`], [`ExecError::Limit`].
+    /// [`EvalError::UnboundReference`](crate::EvalError::UnboundReference), [`ExecError::Limit`].
     pub fn from_comp(comp: &Comp) -> Result<Self, ExecError> {
         match compile(comp)?.body.result {
             Code::Constant(Value::Function(function)) => Ok(function),

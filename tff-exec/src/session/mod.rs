@@ -126,7 +126,7 @@ impl Session {
     ///
     /// # Errors
     /// [`WireError::Empty`] for an empty message, [`SessionError::LiveBytes`],
-    /// [`EvalError::UnboundReference`], and whatever is wrong with the value itself.
+    /// [`EvalError::UnboundReference`](crate::EvalError::UnboundReference), and whatever is wrong with the value itself.
     pub fn create_value(&self, value: pb::Value) -> Result<u64, ExecError> {
         let received = self.live.receive(value.encoded_len())?;
         if let Some(pb::value::Value::Computation(comp)) = &value.value {

@@ -63,7 +63,7 @@ impl Function {
     ///
     /// # Errors
     /// [`ExecError::Unsupported`] where it captured sequences or placed values, which computations
-    /// cannot hold, or runs code of the program itself; [`EvalError::UnknownIntrinsic`].
+    /// cannot hold, or runs code of the program itself; [`EvalError::UnknownIntrinsic`](crate::EvalError::UnknownIntrinsic).
     pub fn to_comp(&self) -> Result<Comp, ExecError> {
         self.0.to_comp()
     }
