@@ -2,8 +2,9 @@
 
 use crate::error::{CompileError, PassError};
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tff_ir::{Code, Comp, CompPath, CompStep, Diagnostic, Severity, Transformed, validate};
+use tff_ir::{Code, Comp, CompPath, Diagnostic, Severity, Transformed, validate};
 
 /// One rewrite of a computation into an equivalent one.
 ///
@@ -124,24 +125,15 @@ fn errors(comp: &Comp) -> Vec<Diagnostic> {
 
 /// The error of a pass with the path to the node it is about.
 pub(crate) fn located(pass: &'static str, comp: &Comp, error: PassError) -> CompileError {
-    let mut steps = Vec::new();
+    let mut path = CompPath::new(&[]);
     if let Some(node) = &error.node {
-        find(comp, node, &mut steps);
+        let _ = comp.visit_parts(&mut |part, steps| {
+            if !part.ptr_eq(node) {
+                return ControlFlow::Continue(());
+            }
+            path = CompPath::new(steps);
+            ControlFlow::Break(())
+        });
     }
-    CompileError::Pass { pass, path: CompPath::new(&steps), problem: error.problem }
-}
-
-/// Finds the steps to a node; leaves none where it is not there.
-fn find(comp: &Comp, node: &Comp, steps: &mut Vec<CompStep>) -> bool {
-    tff_ir::with_stack(|| {
-        comp.ptr_eq(node)
-            || comp.children().enumerate().any(|(index, child)| {
-                steps.extend(comp.step_to(index));
-                let found = find(child, node, steps);
-                if !found {
-                    steps.pop();
-                }
-                found
-            })
-    })
+    CompileError::Pass { pass, path, problem: error.problem }
 }

@@ -1,8 +1,9 @@
 //! Where in a computation something is.
 
 use crate::diag::Name;
-use crate::{Comp, CompKind};
+use crate::{Comp, CompKind, with_stack};
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// One step from a computation to one directly below it.
@@ -80,6 +81,27 @@ impl Comp {
             | CompKind::Literal(_)
             | CompKind::CompiledComputation(_) => None,
         }
+    }
+
+    /// Sees each part, one before those within it, with the steps to it, until `see` breaks off.
+    pub fn visit_parts(&self, see: &mut dyn FnMut(&Self, &[CompStep]) -> ControlFlow<()>) -> ControlFlow<()> {
+        fn visit(
+            comp: &Comp,
+            steps: &mut Vec<CompStep>,
+            see: &mut dyn FnMut(&Comp, &[CompStep]) -> ControlFlow<()>,
+        ) -> ControlFlow<()> {
+            with_stack(|| {
+                see(comp, steps)?;
+                for (index, child) in comp.children().enumerate() {
+                    let len = steps.len();
+                    steps.extend(comp.step_to(index));
+                    visit(child, steps, see)?;
+                    steps.truncate(len);
+                }
+                ControlFlow::Continue(())
+            })
+        }
+        visit(self, &mut Vec::new(), see)
     }
 
     /// The part that a step leads to.

@@ -4,7 +4,8 @@ use super::Executor;
 use crate::ExecError;
 use crate::eval::{DataBackend, is_native, resolve, unknown};
 use std::collections::HashMap;
-use tff_ir::{Comp, CompKind, CompPath, CompStep, DataContent, Intrinsic, with_stack};
+use std::ops::ControlFlow;
+use tff_ir::{Comp, CompKind, CompPath, DataContent, Intrinsic};
 use tff_types::Type;
 
 /// A part of a computation that a run refuses when it is needed.
@@ -38,10 +39,11 @@ impl Executor {
         // The compiler moves parts: they are reported where they stand in what it was given. It makes none of
         // these parts itself.
         let mut refusals = Vec::new();
-        visit(comp, &mut Vec::new(), &mut |part, steps| {
+        let _ = comp.visit_parts(&mut |part, steps| {
             if let Some(Some(error)) = Key::of(part).and_then(|key| refused.get(&key)) {
                 refusals.push(Refusal { path: Some(CompPath::new(steps)), error: error.clone() });
             }
+            ControlFlow::Continue(())
         });
         refusals
     }
@@ -70,17 +72,4 @@ impl<'c> Key<'c> {
             Self::Data(content, ty) => resolve(content, ty, data).err(),
         }
     }
-}
-
-/// Visits each part with the steps to it, a part before those within it.
-fn visit(comp: &Comp, steps: &mut Vec<CompStep>, see: &mut dyn FnMut(&Comp, &[CompStep])) {
-    with_stack(|| {
-        see(comp, steps);
-        for (index, child) in comp.children().enumerate() {
-            let len = steps.len();
-            steps.extend(comp.step_to(index));
-            visit(child, steps, see);
-            steps.truncate(len);
-        }
-    });
 }
