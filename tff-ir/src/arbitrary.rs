@@ -276,7 +276,7 @@ impl Generator<'_, '_> {
             return built(Comp::intrinsic("of_a_runtime", self.ty()?));
         };
         let mut bindings = Bindings::new();
-        let is_zip = matches!(intrinsic, Intrinsic::FederatedZipAtClients | Intrinsic::FederatedZipAtServer);
+        let is_zip = intrinsic.is_zip();
         // What a zip returns is its parameter without placements.
         let zipped = self.local_type(1, false)?;
         for label in def.template().labels() {

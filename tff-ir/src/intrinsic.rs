@@ -211,7 +211,7 @@ impl Intrinsic {
         checked.map_err(|error| InstanceError { uri: def.uri, signature: def.signature, error })
     }
 
-    const fn is_zip(&self) -> bool {
+    pub(crate) const fn is_zip(&self) -> bool {
         matches!(self, Self::FederatedZipAtClients | Self::FederatedZipAtServer)
     }
 

@@ -338,8 +338,8 @@ impl<'c> Validator<'c> {
             return;
         }
         for label in ty.labels() {
-            if let Label::Type(name) = &label
-                && !self.labels.contains(&label)
+            if self.labels.insert(label.clone())
+                && let Label::Type(name) = &label
                 && let Some(dtype) = DType::nearest(name)
             {
                 let name = Name(name);
@@ -348,7 +348,6 @@ impl<'c> Validator<'c> {
                     format_args!("`{name}` is not a dtype, so it stands for any type; did you mean `{dtype}`?"),
                 );
             }
-            self.labels.insert(label);
         }
     }
 
