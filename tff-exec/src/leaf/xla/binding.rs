@@ -124,11 +124,16 @@ impl Slot {
         }
     }
 
-    /// Checks a value against the type and puts its tensors where the module takes them.
+    /// Checks a value against the type and puts its tensors where they are bound, among `n` positions.
     ///
     /// # Errors
     /// [`ExecError::Mismatch`], with the path, for a value that is not of the type.
-    pub(super) fn collect<'a>(&self, value: &'a Value, tensors: &mut [Option<&'a Tensor>]) -> Result<(), ExecError> {
+    pub(super) fn tensors<'a>(&self, value: &'a Value, n: usize) -> Result<Vec<Option<&'a Tensor>>, ExecError> {
+        let mut tensors = vec![None; n];
+        self.collect(value, &mut tensors).map(|()| tensors)
+    }
+
+    fn collect<'a>(&self, value: &'a Value, tensors: &mut [Option<&'a Tensor>]) -> Result<(), ExecError> {
         match (self, value) {
             (Self::Tensor(ty, position), Value::Tensor(tensor)) => {
                 check_tensor(ty, tensor.array())?;

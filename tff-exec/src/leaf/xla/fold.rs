@@ -7,7 +7,7 @@
 
 use super::binding::Slot;
 use super::signature::{ArrayShape, Signature};
-use crate::{ExecError, Tensor, Value};
+use crate::{ExecError, Tensor};
 use prost::Message;
 use tff_ir::{Array, Scalar};
 use tff_proto::xla::{
@@ -39,7 +39,6 @@ pub(super) struct Fold {
     pub(super) state: Slot,
     pub(super) element: Slot,
     pub(super) result: Slot,
-    pub(super) n_states: usize,
     /// The arrays of an element.
     pub(super) elements: Vec<ArrayShape>,
     /// How many elements one run takes.
@@ -80,7 +79,6 @@ impl Fold {
             state: state.in_order(),
             element: element.in_order(),
             result: result.in_order(),
-            n_states: states.len(),
             elements: element_shapes,
             room,
             signature: Signature {
@@ -90,12 +88,6 @@ impl Fold {
                 is_tupled: false,
             },
         })
-    }
-
-    /// The tensors of a value, in depth-first order; `None` where it is not of the slot's type.
-    pub(super) fn tensors<'a>(&self, slot: &Slot, value: &'a Value, n: usize) -> Option<Vec<Option<&'a Tensor>>> {
-        let mut tensors = vec![None; n];
-        slot.collect(value, &mut tensors).ok().map(|()| tensors)
     }
 
     /// What the module takes beside the state, for elements that there is room for.

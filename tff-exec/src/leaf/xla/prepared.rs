@@ -137,7 +137,7 @@ impl<R: Runtime> Callable<R> {
             let inputs = inputs.iter().map(|array| self.runtime.upload(array).map_err(|error| self.failed(error)));
             let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
             let arguments: Vec<&R::Buffer> = states.iter().map(|state| &**state).chain(&inputs).collect();
-            let results = self.execute(executable, &arguments, fold.n_states)?;
+            let results = self.execute(executable, &arguments, fold.signature.results.len())?;
             states = results.into_iter().map(Arc::new).collect();
         }
         self.build(&fold.result, states, &fold.signature.results)
@@ -159,13 +159,12 @@ impl<R: Runtime> Callable<R> {
 
 impl<R: Runtime> Prepared for Callable<R> {
     fn call(&self, argument: Option<&Value>) -> Result<Value, ExecError> {
-        let mut tensors = vec![None; self.checked.signature.parameters.len()];
-        match (&self.checked.parameter, argument) {
-            (None, None) => {}
+        let tensors = match (&self.checked.parameter, argument) {
+            (None, None) => Vec::new(),
             (None, Some(_)) => return Err(ExecError::UnexpectedArgument),
             (Some((ty, _)), None) => return Err(ExecError::MissingArgument(ty.to_string())),
-            (Some((_, slot)), Some(argument)) => slot.collect(argument, &mut tensors)?,
-        }
+            (Some((_, slot)), Some(argument)) => slot.tensors(argument, self.checked.signature.parameters.len())?,
+        };
         let arguments = self.upload(&tensors)?;
         let arguments: Vec<&R::Buffer> = arguments.iter().map(|buffer| &**buffer).collect();
         let results = self.execute(self.executable()?, &arguments, self.checked.signature.results.len())?;
@@ -178,9 +177,9 @@ impl<R: Runtime> Prepared for Callable<R> {
         }
         let (fold, executable) = self.compiled_fold()?;
         // A value that does not fit is found again by the call that it does not fit.
-        let states = fold.tensors(&fold.state, zero, fold.n_states)?;
+        let states = fold.state.tensors(zero, fold.signature.results.len()).ok()?;
         let elements: Option<Vec<_>> =
-            elements.iter().map(|element| fold.tensors(&fold.element, element, fold.elements.len())).collect();
+            elements.iter().map(|element| fold.element.tensors(element, fold.elements.len()).ok()).collect();
         Some(self.run_fold(fold, executable, &states, &elements?, until))
     }
 }
