@@ -71,7 +71,7 @@ def _name_client(error, ids):
 
 
 def _compute_part(package, ids, server, n_threads):
-    """The partial aggregate of these clients, in order; as bytes, with the seconds it took and the process."""
+    """The partial aggregate of these clients, in order; as bytes, with its type and, in a list, the seconds it took."""
     started = time.perf_counter()
     split, programs, clients = _unpack(package, n_threads)
     ty = split.clients_type().member
@@ -86,26 +86,24 @@ def _compute_part(package, ids, server, n_threads):
             accumulator = programs["accumulate"](accumulator, argument, n_clients=len(portion), raw=True).member
         except Error as error:
             raise _name_client(error, portion)
-    return accumulator.to_bytes(), accumulator.type, time.perf_counter() - started
+    return accumulator.to_bytes(), accumulator.type, [time.perf_counter() - started]
 
 
 def _merge_parts(package, n_threads, *partials):
     """The partial aggregates of several parts as one, from left to right."""
     _, programs, _ = _unpack(package, n_threads)
-    merged = _merged(programs["merge"], partials)
-    return merged.to_bytes(), merged.type, [seconds for _, _, it in partials for seconds in _flat(it)]
-
-
-def _flat(seconds):
-    return seconds if isinstance(seconds, list) else [seconds]
+    merged, seconds = _merged(programs["merge"], partials)
+    return merged.to_bytes(), merged.type, seconds
 
 
 def _merged(merge, partials):
-    merged = None
-    for data, ty, _ in partials:
+    """Partial aggregates as one, from left to right, and the seconds of each part."""
+    merged, seconds = None, []
+    for data, ty, taken in partials:
         partial = _native.Value.from_bytes(data, ty)
         merged = partial if merged is None else merge(merged, partial, raw=True)
-    return merged
+        seconds += taken
+    return merged, seconds
 
 
 def _ranges(n, n_parts):
@@ -185,9 +183,9 @@ class _Prepared:
 
     def call(self, ids, args, name, progress=None):
         """The result for these clients, raw, and the seconds of each part."""
-        server = [(it.to_bytes(), it.type) for it in self.split.server_values(args)]
+        values = self.split.server_values(args)
+        server = ray.put([(it.to_bytes(), it.type) for it in values])
         n_threads = self.engine._cpus
-        server = ray.put(server)
         ranges = _ranges(len(ids), self.engine.parts)
         tasks = [
             self.part.options(name=f"{name}, part {index + 1} of {len(ranges)}", **self.engine._tasks).remote(
@@ -206,21 +204,16 @@ class _Prepared:
                     for group in groups
                 ]
                 tasks += partials
-            merged, seconds = None, []
             if progress is not None:
                 self._follow(tasks[: len(ranges)], ranges, progress)
-            for task in partials:
-                data, ty, taken = self._get(task, tasks, ranges)
-                partial = _native.Value.from_bytes(data, ty)
-                merged = partial if merged is None else self.merge(merged, partial, raw=True)
-                seconds += _flat(taken)
+            merged, seconds = _merged(self.merge, (self._get(task, tasks, ranges) for task in partials))
         except (KeyboardInterrupt, SystemExit):
             # After an error the tasks that are left end by themselves: Ray 2.60 ends this process if a task is cancelled
             # that is just done.
             for task in tasks:
                 ray.cancel(task, force=True)
             raise
-        argument = self.split.argument(self.split.server_values(args), [])
+        argument = self.split.argument(values, [])
         result = self.after_merge(argument, merged.at_server(), n_clients=0, raw=True)
         return result, seconds
 
