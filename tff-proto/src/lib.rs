@@ -29,6 +29,7 @@
 
 mod any;
 mod decode;
+mod hlo;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,6 +1,6 @@
 //! The builder of one module: its parameters, its instructions, and the message it becomes.
 
-use super::shape::{array, literal, scalar_ty, tuple};
+use super::shape::{array, literal, scalar_ty};
 use prost::Message;
 use tff_ir::Scalar;
 use tff_proto::xla::{HloComputationProto, HloInstructionProto, HloModuleProto, ProgramShapeProto, ShapeProto};
@@ -31,12 +31,12 @@ impl ModuleBuilder {
     pub(super) fn parameter(&mut self, ty: &TensorType) -> Tensor {
         let parameter_number = i64::try_from(self.parameters.len()).unwrap_or(i64::MAX);
         self.parameters.push(array(ty));
-        self.push(ty.clone(), HloInstructionProto { parameter_number, ..opcode("parameter") })
+        self.push(ty.clone(), HloInstructionProto { parameter_number, ..operation("parameter", &[]) })
     }
 
     /// A constant of this shape whose every element is the scalar; `None` for a string.
     pub(super) fn fill(&mut self, scalar: &Scalar, shape: &Shape) -> Option<Tensor> {
-        let constant = HloInstructionProto { literal: Some(literal(scalar)?), ..opcode("constant") };
+        let constant = HloInstructionProto { literal: Some(literal(scalar)?), ..operation("constant", &[]) };
         let constant = self.push(scalar_ty(scalar.dtype()), constant);
         self.broadcast(&constant, shape)
     }
@@ -109,13 +109,9 @@ impl ModuleBuilder {
 
     /// The module that gives these tensors.
     pub(super) fn finish(mut self, results: &[Tensor]) -> HloModuleProto {
-        let result = tuple(results.iter().map(|tensor| array(&tensor.ty)).collect());
+        let result = ShapeProto::tuple(results.iter().map(|tensor| array(&tensor.ty)).collect());
         let root_id = self.add(result.clone(), operation("tuple", &results.iter().collect::<Vec<_>>()));
-        let program_shape = ProgramShapeProto {
-            parameter_names: (0..self.parameters.len()).map(|number| format!("arg{number}")).collect(),
-            parameters: self.parameters,
-            result: Some(result),
-        };
+        let program_shape = ProgramShapeProto::new(self.parameters, result);
         let computation = HloComputationProto {
             name: ENTRY.to_owned(),
             instructions: self.instructions,
@@ -134,10 +130,6 @@ impl ModuleBuilder {
     }
 }
 
-fn opcode(name: &str) -> HloInstructionProto {
-    HloInstructionProto { opcode: name.to_owned(), ..HloInstructionProto::default() }
-}
-
 fn operation(name: &str, operands: &[&Tensor]) -> HloInstructionProto {
-    HloInstructionProto { operand_ids: operands.iter().map(|tensor| tensor.id).collect(), ..opcode(name) }
+    HloInstructionProto::operation(name, operands.iter().map(|tensor| tensor.id).collect())
 }

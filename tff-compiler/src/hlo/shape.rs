@@ -13,19 +13,9 @@ pub(super) fn is_array(ty: &TensorType) -> bool {
 /// The shape of a tensor for which [`is_array`] holds.
 pub(super) fn array(ty: &TensorType) -> ShapeProto {
     let (dimensions, _) = ty.shape.to_wire();
-    ShapeProto {
-        element_type: primitive_type(ty.dtype).unwrap_or_default().into(),
-        is_dynamic_dimension: vec![false; dimensions.len()],
-        // Constants, which are all scalars, need a layout; for others, XLA chooses it.
-        layout: dimensions.is_empty().then(Bytes::new),
-        dimensions,
-        ..ShapeProto::default()
-    }
-}
-
-/// The shape of a tuple.
-pub(super) fn tuple(shapes: Vec<ShapeProto>) -> ShapeProto {
-    ShapeProto { element_type: PrimitiveType::Tuple.into(), tuple_shapes: shapes, ..ShapeProto::default() }
+    // Constants, which are all scalars, need a layout; for others, XLA chooses it.
+    let layout = dimensions.is_empty().then(Bytes::new);
+    ShapeProto { layout, ..ShapeProto::array(primitive_type(ty.dtype).unwrap_or_default(), dimensions) }
 }
 
 /// What XLA calls the element type; it has no strings. A table of its own, because the numbers are XLA's.

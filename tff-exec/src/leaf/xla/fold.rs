@@ -210,7 +210,7 @@ impl Writer {
         let ends: Vec<i64> =
             state_shapes.iter().enumerate().map(|(at, shape)| entry.part(repeat, at + 2, shape.clone())).collect();
         let root = entry.push(tuple(&state_shapes), operation("tuple", &ends));
-        let program_shape = program_shape(inputs.clone(), tuple(&state_shapes));
+        let program_shape = ProgramShapeProto::new(inputs.clone(), tuple(&state_shapes));
         let entry = writer.finish("fold", entry, root, inputs);
 
         let added = writer.computations.iter().map(|computation| computation.encode_to_vec().into());
@@ -237,7 +237,7 @@ impl Writer {
         self.computations.push(HloComputationProto {
             name: format!("{name}.{id}"),
             instructions: computation.instructions,
-            program_shape: Some(program_shape(parameters, result)),
+            program_shape: Some(ProgramShapeProto::new(parameters, result)),
             id,
             root_id,
         });
@@ -288,24 +288,18 @@ impl Computation {
 }
 
 fn operation(opcode: &str, operands: &[i64]) -> HloInstructionProto {
-    HloInstructionProto { opcode: opcode.to_owned(), operand_ids: operands.to_vec(), ..HloInstructionProto::default() }
+    HloInstructionProto::operation(opcode, operands.to_vec())
 }
 
 /// An array of which the elements lie in row-major order.
 fn array(element_type: PrimitiveType, dimensions: Vec<i64>) -> ShapeProto {
     let minor_to_major = (0..).take(dimensions.len()).collect::<Vec<i64>>().into_iter().rev().collect();
-    ShapeProto {
-        element_type: element_type.into(),
-        is_dynamic_dimension: vec![false; dimensions.len()],
-        layout: Some(LayoutProto { minor_to_major }.encode_to_vec().into()),
-        dimensions,
-        ..ShapeProto::default()
-    }
+    let layout = Some(LayoutProto { minor_to_major }.encode_to_vec().into());
+    ShapeProto { layout, ..ShapeProto::array(element_type, dimensions) }
 }
 
 fn tuple(shapes: &[ShapeProto]) -> ShapeProto {
-    let tuple_shapes = shapes.to_vec();
-    ShapeProto { element_type: PrimitiveType::Tuple.into(), tuple_shapes, ..ShapeProto::default() }
+    ShapeProto::tuple(shapes.to_vec())
 }
 
 /// That many arrays of this shape as one.
@@ -320,9 +314,4 @@ fn row_major(shape: &ShapeProto) -> ShapeProto {
         PrimitiveType::Tuple => tuple(&shape.tuple_shapes.iter().map(row_major).collect::<Vec<_>>()),
         element_type => array(element_type, shape.dimensions.clone()),
     }
-}
-
-fn program_shape(parameters: Vec<ShapeProto>, result: ShapeProto) -> ProgramShapeProto {
-    let parameter_names = (0..parameters.len()).map(|number| format!("arg{number}")).collect();
-    ProgramShapeProto { parameters, result: Some(result), parameter_names }
 }
