@@ -360,12 +360,13 @@ fn check_assignable(target: &Type, source: &Type) -> Result<(), Box<Mismatch>> {
     )
 }
 
-/// Checks that a node may state the type `stated` where `derived` follows from its parts. Labels of abstract types and
-/// placements may have other names, as long as equal ones stay equal and different ones stay different.
-pub(crate) fn check_equivalent(stated: &Type, derived: &Type) -> Result<(), Box<Mismatch>> {
-    stated.check_equivalent_to(derived).or_else(|mismatch| {
+/// Checks that a node may state the type `stated` where `derived` follows from its parts; says whether both are the same
+/// but for labels of placement types. Labels of abstract types and placements may have other names, as long as equal
+/// ones stay equal and different ones stay different.
+pub(crate) fn check_equivalent(stated: &Type, derived: &Type) -> Result<bool, Box<Mismatch>> {
+    stated.check_equivalent_to(derived).map(|()| true).or_else(|mismatch| {
         let fits = may_fit(stated, derived) || stated.is_alpha_equivalent_to(derived);
-        if fits { Ok(()) } else { Err(Box::new(mismatch)) }
+        if fits { Ok(false) } else { Err(Box::new(mismatch)) }
     })
 }
 
@@ -398,10 +399,11 @@ pub(crate) fn contains_untyped(ty: &Type) -> bool {
 
 /// Whether the types are the same, the labels of placement types included.
 pub(crate) fn is_same(left: &Type, right: &Type) -> bool {
-    let has_label = |ty: &Type| {
-        ty.contains(|part| matches!(part.kind(), TypeKind::Placement(placement) if placement.instance_label.is_some()))
-    };
-    left.ptr_eq(right)
-        || (left == right
-            && ((!has_label(left) && !has_label(right)) || left.quoted().to_string() == right.quoted().to_string()))
+    left.ptr_eq(right) || (left == right && has_same_placement_labels(left, right))
+}
+
+/// Whether types that are otherwise the same have the same labels in their placement types.
+pub(crate) fn has_same_placement_labels(left: &Type, right: &Type) -> bool {
+    let has_label = left.contains_placement_label() || right.contains_placement_label();
+    !has_label || left.quoted().to_string() == right.quoted().to_string()
 }

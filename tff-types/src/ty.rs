@@ -35,6 +35,7 @@ struct Contains {
     function: bool,
     sequence: bool,
     abstract_: bool,
+    placement_label: bool,
 }
 
 impl Contains {
@@ -44,6 +45,7 @@ impl Contains {
             function: self.function || other.function,
             sequence: self.sequence || other.sequence,
             abstract_: self.abstract_ || other.abstract_,
+            placement_label: self.placement_label || other.placement_label,
         }
     }
 }
@@ -351,6 +353,12 @@ impl Type {
         self.0.contains.abstract_
     }
 
+    /// Whether a type of placements with a label occurs anywhere in it.
+    #[must_use]
+    pub fn contains_placement_label(&self) -> bool {
+        self.0.contains.placement_label
+    }
+
     /// How deep it is nested: 1 for a tensor. At most [`MAX_DEPTH`].
     #[must_use]
     pub fn depth(&self) -> u32 {
@@ -402,8 +410,7 @@ impl Type {
     }
 
     fn leaf(kind: TypeKind, contains: Contains) -> Self {
-        let labelled = matches!(&kind, TypeKind::Placement(placement) if placement.instance_label.is_some());
-        let wire_depth = if labelled { 2 } else { 1 };
+        let wire_depth = if contains.placement_label { 2 } else { 1 };
         Self(Arc::new(Node { kind, depth: 1, wire_depth, size: 1, contains }))
     }
 
@@ -452,7 +459,10 @@ impl Type {
             }
             TypeKind::Tensor(_) => return Self::leaf(kind, Contains::default()),
             TypeKind::Abstract(_) => return Self::leaf(kind, Contains { abstract_: true, ..Contains::default() }),
-            TypeKind::Placement(_) => return Self::leaf(kind, Contains::default()),
+            TypeKind::Placement(placement) => {
+                let placement_label = placement.instance_label.is_some();
+                return Self::leaf(kind, Contains { placement_label, ..Contains::default() });
+            }
         };
         let mut this = Self(Arc::new(Node { kind, depth: 1, wire_depth: 1, size: 1, contains }));
         let (mut depth, mut size) = (0, 1u32);

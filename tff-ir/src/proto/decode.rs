@@ -1,7 +1,7 @@
 //! Reading computations, with the place of everything that is wrong.
 
 use super::opaque;
-use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, is_same, untyped};
+use crate::build::{BuildError, check_equivalent, contains_untyped, derive_type, has_same_placement_labels, untyped};
 use crate::comp::{Block, Call, Data, Lambda, Literal, Local, Parameter, Reference, Selection, Struct};
 use crate::diag::{FirstLine, Name, OneLine, Shown};
 use crate::visit::with_stack;
@@ -163,9 +163,11 @@ impl Decoder {
         };
         let Some(stated) = stated else { return Ok(node(kind, derived)) };
         match check_equivalent(&stated, &derived) {
-            // What was left out below may be stated here; and labels may have other names.
-            Ok(()) if contains_untyped(&derived) || !is_same(&stated, &derived) => Ok(Comp::with_type(kind, stated)),
-            Ok(()) => Ok(node(kind, derived)),
+            // What was left out below may be stated here, a wider type too, and labels may have other names.
+            Ok(is_same) => {
+                let is_derived = is_same && !contains_untyped(&derived) && has_same_placement_labels(&stated, &derived);
+                Ok(if is_derived { node(kind, derived) } else { Comp::with_type(kind, stated) })
+            }
             Err(mismatch) => {
                 let comp = Comp::with_type(kind, stated);
                 self.recover(self.error(DecodeProblem::OtherType { kind: comp.kind_name(), mismatch }))?;
